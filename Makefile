@@ -1,0 +1,35 @@
+# Two commands do everything, on any machine that has Python 3.11 or later with venv:
+#   make check   sets up and runs the reference client through every scenario, simulated and as real processes
+#   make test    sets up and passes the tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: check test lint tests docs clean
+
+check: $(STAMP)
+	$(BIN)/jobsworth check
+
+test: lint tests
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+tests: $(STAMP)
+	$(BIN)/pytest -n auto
+
+docs: $(STAMP)
+	$(BIN)/python -m harness.report.catalogues
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

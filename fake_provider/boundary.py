@@ -1,0 +1,566 @@
+"""One exchange on its way through network, dialect, faults and provider, and one webhook on its way out.
+
+Sans-IO: an exchange is a generator. It yields *effects* for a shell to bring about (wait, send this answer in that
+manner, do something to the client's host) and is sent the time after each. What happened goes out as facts. The shells
+are ``fake_provider.engine`` with ``transport`` and ``server``.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from random import Random
+from typing import Final
+
+import msgspec
+
+from fake_provider.calls import Call, Create, Fetch, JobView, Problem, Refused, Served
+from fake_provider.contract import Contract
+from fake_provider.dialects import DIALECTS
+from fake_provider.facts import (
+    AnswerEnded,
+    CommitPoint,
+    Endpoint,
+    EventDelivered,
+    EventSent,
+    Fate,
+    FaultStruck,
+    Record,
+    RequestSent,
+    ResultRead,
+)
+from fake_provider.faults import Fault, FaultPlan
+from fake_provider.faults.course import Course
+from fake_provider.faults.plan import Strikes
+from fake_provider.keys import Gate
+from fake_provider.lifecycle import TERMINAL, JobState
+from fake_provider.provider import Job, LedgerLine, Provider
+from fake_provider.webhooks import Attempt, Event, Outbox, Pending
+from fake_provider.wire import Answer, Request
+from fake_provider.work import Work
+
+__all__ = [
+    "Begin",
+    "Boundary",
+    "Copy",
+    "Departure",
+    "Effect",
+    "Exchange",
+    "HostEffect",
+    "KillHost",
+    "Send",
+    "StopHost",
+    "StoreFate",
+    "Wait",
+    "WaitFor",
+]
+
+_TRACEPARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_P = CommitPoint
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Go on after so many seconds."""
+
+    seconds: float
+
+
+class WaitFor(msgspec.Struct, frozen=True):
+    """Go on when the gate is open."""
+
+    gate: Gate
+
+
+class KillHost(msgspec.Struct, frozen=True):
+    """Kill the worker, now."""
+
+    worker: str
+
+
+class StopHost(msgspec.Struct, frozen=True):
+    """Freeze the worker, now, for so many seconds or (None) until someone resumes it."""
+
+    worker: str
+    for_s: float | None
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """Deliver the request once more, as an exchange whose answer goes nowhere."""
+
+    request: Request
+    worker: str
+    copy_of: int
+
+
+class Begin(msgspec.Struct, frozen=True):
+    """Send the head of the answer and half of its body, and keep the rest back: something strikes in between."""
+
+    answer: Answer
+
+
+class Send(msgspec.Struct):
+    """Let the answer end in that manner. A shell that finds its client gone sets ``fate`` to say so."""
+
+    answer: Answer | None
+    fate: Fate
+
+
+HostEffect = KillHost | StopHost
+Effect = Wait | WaitFor | KillHost | StopHost | Copy | Begin | Send
+Exchange = Generator[Effect, float, None]
+
+
+class StoreFate(msgspec.Struct, frozen=True):
+    """What strikes at a client's durable write: effects on its host, and why the write is refused, if it is."""
+
+    host: tuple[HostEffect, ...] = ()
+    refuse: str | None = None
+
+
+class Departure(msgspec.Struct, frozen=True):
+    """A webhook delivery that has left: to be delivered after ``delay_s``."""
+
+    attempt: Attempt
+    pending: Pending
+    delay_s: float
+    strikes: Strikes | None
+
+
+_NOTHING: Final = StoreFate()
+
+
+class Boundary:
+    """The provider with everything between it and its clients."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        base_url: str,
+        random: Random,
+        record: Record,
+        dialect: str = "jobs",
+        work: Mapping[str, Work] | None = None,
+        faults: Iterable[Fault] = (),
+        webhook_secrets: Sequence[str] = (),
+    ) -> None:
+        """Args:
+        base_url: where the provider is, for URLs in answers and events; no slash at the end.
+        random: makes every id, so that equal seeds give equal runs.
+        record: takes each fact as it happens.
+        work: what the jobs of an operation do, by operation; ``"default"`` for the others.
+        webhook_secrets: "whsec_…", newest first; needed if the contract has webhooks.
+        """
+        if dialect not in DIALECTS:
+            raise ValueError(f"there is no dialect {dialect!r}; one of {', '.join(DIALECTS)}")
+        self.contract = contract
+        self.dialect = DIALECTS[dialect]
+        self.base_url = base_url.rstrip("/")
+        self.plan = FaultPlan(faults, record=record)
+        self.plan.when_healed(self._healed)
+        self.outbox = Outbox(contract.webhooks, secrets=webhook_secrets, random=random)
+        self.provider = Provider(contract, random=random, record=record, work=work or {}, moved=self._moved)
+        self._record = record
+        self._random = random
+        self._exchanges = count(1)
+        self._came_by: dict[str, str] = {}  # job → the base URL its create came by, where that is not ours
+        self._held: list[tuple[Pending, int]] = []
+        self._store: dict[tuple[str, str, str], Strikes | None] = {}
+        self._heal_due = False
+        self._when_changed: list[Callable[[], object]] = []
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def advance(self, now: float) -> None:
+        """Let everything happen at the provider that is due."""
+        if self._heal_due:
+            self._heal_due = False
+            self.provider.unstick(now)
+        self.provider.advance(now)
+
+    def next_due(self) -> float | None:
+        """Return when something happens next without anyone calling; 0 for at once; None for never."""
+        if self._heal_due:
+            return 0.0
+        job, event = self.provider.next_due(), self.outbox.next_due()
+        return event if job is None else job if event is None else min(job, event)
+
+    def when_changed(self, callback: Callable[[], object]) -> None:
+        """Call ``callback`` when ``next_due`` may have changed by something that no shell did."""
+        self._when_changed.append(callback)
+
+    def _changed(self) -> None:
+        for callback in self._when_changed:
+            callback()
+
+    def _healed(self) -> None:
+        self._heal_due = True
+        for pending, _ in self._held:
+            self.outbox.add(pending, 0.0)
+        self._held.clear()
+        self._changed()
+
+    # -- steering --------------------------------------------------------------------------------------------------
+
+    def complete(self, operation: str, now: float) -> None:
+        """Let the operation's unfinished job succeed now; ``ControlError`` if it has none."""
+        self.provider.complete(operation, now)
+        self._changed()
+
+    def fail(self, operation: str, now: float, error: str | None = None) -> None:
+        """Let the operation's unfinished job fail now; ``ControlError`` if it has none."""
+        self.provider.fail(operation, now, error)
+        self._changed()
+
+    def ledger(self, now: float) -> list[LedgerLine]:
+        """Return every job in order of creation, as it truly is."""
+        self.advance(now)
+        return self.provider.ledger(now)
+
+    def store_point(self, *, worker: str, operation: str, state: str, point: CommitPoint, now: float) -> StoreFate:
+        """Return what strikes at a client's durable write: ask with ``received`` before and ``committed`` after it.
+
+        A client that says nothing before its writes is asked about ``committed`` only.
+        """
+        write = (worker, operation, state)
+        if point is _P.RECEIVED or write not in self._store:
+            strikes = self.plan.begin(Endpoint.STORE, operation=operation, worker=worker, state=state)
+        else:
+            strikes = self._store[write]
+        if point is _P.RECEIVED:
+            self._store[write] = strikes
+        else:
+            self._store.pop(write, None)
+        if not strikes or point not in strikes:
+            return _NOTHING
+        course = Course(self, Endpoint.STORE, now)
+        self._strike(course, strikes, point, exchange=None, worker=worker, operation=operation)
+        if course.refusal is not None or course.killed:
+            self._store.pop(write, None)
+        return StoreFate(tuple(_host_effects(course, worker)), course.refusal)
+
+    # -- exchanges -------------------------------------------------------------------------------------------------
+
+    def exchange(self, request: Request, worker: str, now: float, *, copy_of: int | None = None) -> Exchange:
+        """Take one request through all commit points."""
+        self.advance(now)
+        call = self._understand(request)
+        number = next(self._exchanges)
+        operation = self._record_request(request, call, number, worker, copy_of)
+        known = None if request.elsewhere else self.provider.job(call.job)
+        course = Course(self, call.endpoint, now, request=request, call=call, job=known)
+        strikes: Strikes | None = None
+        if copy_of is None and not request.elsewhere:
+            strikes = self.plan.begin(call.endpoint, operation=operation, worker=worker)
+        here = _Here(number, worker, operation, strikes, request, copy_of)
+
+        if strikes:
+            yield from self._pass(course, here, _P.BEFORE_RECEIPT)
+            if course.killed or course.fate is not None:
+                yield from self._end(course, here, None)
+                return
+        if isinstance(call, Create) and call.refusal is None:
+            yield from self._reserve(call, course)
+        try:
+            if strikes:
+                yield from self._pass(course, here, _P.RECEIVED)
+            if course.fate is not None:
+                yield from self._end(course, here, None)
+                return
+            self._perform(call, course, number)
+        finally:
+            if isinstance(call, Create) and course.ticket is not None:
+                self.provider.keys.release(call, course.ticket)
+        if strikes:
+            yield from self._pass(course, here, _P.COMMITTED)
+        answer = self._write(call, course, number)
+        if strikes and _P.ANSWERING in strikes and course.is_heard:
+            course.now = yield Begin(answer)
+        if strikes:
+            yield from self._pass(course, here, _P.ANSWERING)
+        yield from self._end(course, here, answer)
+
+    def _understand(self, request: Request) -> Call:
+        call = self.dialect.read(request, self.contract)
+        if not request.elsewhere:
+            return call
+        refusal = None if isinstance(call, Fetch) else Refused(problem=Problem.NOT_FOUND, detail="nothing is here")
+        if refusal is None:
+            return msgspec.structs.replace(call, endpoint=Endpoint.OTHER, refusal=None)
+        return Call(job=call.job, operation=call.operation, token=call.token, refusal=refusal)
+
+    def _record_request(
+        self, request: Request, call: Call, number: int, worker: str, copy_of: int | None
+    ) -> str | None:
+        """Record that the request left, and return the operation it belongs to."""
+        operation = call.operation
+        if operation is None:
+            job = self.provider.job(call.job)
+            if job is not None:
+                operation = job.operation
+            elif call.token is not None:
+                operation = self.provider.operation_of_token(call.token)
+        headers = request.headers
+        trace = _TRACEPARENT.fullmatch(headers["traceparent"]) if "traceparent" in headers else None
+        self._record(
+            RequestSent(
+                exchange=number,
+                worker=worker,
+                endpoint=call.endpoint,
+                method=request.method,
+                path=request.path,
+                operation=operation,
+                job=call.job,
+                token=call.token,
+                fingerprint=call.fingerprint if isinstance(call, Create) else None,
+                trace=trace[1] if trace else None,
+                credential=_digest(headers["authorization"]) if "authorization" in headers else None,
+                origin=request.base_url if request.elsewhere else None,
+                copy_of=copy_of,
+            )
+        )
+        return operation
+
+    def _reserve(self, call: Create, course: Course) -> Exchange:
+        """Claim the create's key, waiting for another request with the same key where the contract says so."""
+        while True:
+            course.ticket = self.provider.reserve(call, course.now)
+            if course.ticket.gate is None:
+                return
+            course.now = yield WaitFor(course.ticket.gate)
+
+    def _perform(self, call: Call, course: Course, number: int) -> None:
+        self.advance(course.now)
+        if course.answer is None and course.reply is None:
+            course.reply = self.provider.perform(call, number, course.now, course.ticket)
+        view = course.view
+        if course.job is None and view is not None:
+            course.job = self.provider.job(view.id)
+            request = course.request
+            if request is not None and request.base_url != self.base_url:
+                self._came_by.setdefault(view.id, request.base_url)
+
+    def _write(self, call: Call, course: Course, number: int) -> Answer:
+        request, reply = course.request, course.reply
+        assert request is not None
+        answer = course.answer
+        if answer is None:
+            assert reply is not None
+            if isinstance(reply, Served) and course.job is not None:
+                self._record_read(course.job, reply, number)
+            answer = self.dialect.write(
+                reply, call=call, request=request, contract=self.contract, now=course.now, request_id=self._request_id()
+            )
+        for alteration in course.alterations:
+            answer = alteration(answer)
+        return answer
+
+    def _request_id(self) -> str:
+        return f"req_{self._random.getrandbits(48):012x}"
+
+    def _record_read(self, job: Job, reply: Served, number: int) -> None:
+        self._record(
+            ResultRead(
+                job=job.id,
+                operation=job.operation,
+                exchange=number,
+                sha256=hashlib.sha256(reply.body).hexdigest(),
+                size_bytes=len(reply.body),
+                time=job.reads,
+            )
+        )
+
+    def _end(self, course: Course, here: "_Here", answer: Answer | None) -> Exchange:
+        """Send the answer, record what became of it, and pass the last commit point."""
+        send = Send(answer, course.fate or Fate.DELIVERED)
+        if here.copy_of is not None:
+            send.fate = Fate.LOST
+        elif course.killed:
+            send.fate = Fate.ABANDONED
+        else:
+            course.now = yield send
+        told = answer or _NO_ANSWER
+        self._record(
+            AnswerEnded(
+                exchange=here.number,
+                worker=here.worker,
+                endpoint=course.endpoint,
+                fate=send.fate,
+                status=answer.status if answer is not None else None,
+                operation=told.operation or here.operation,
+                job=told.job,
+                remote_state=told.remote_state,
+                canonical_state=told.canonical_state,
+                progress=told.progress,
+                retry_after_s=told.retry_after_s,
+                replayed=told.replayed,
+                problem=told.problem,
+                request_id=told.request_id,
+                from_fault=told.from_fault,
+            )
+        )
+        if here.strikes and send.fate is Fate.DELIVERED:
+            yield from self._pass(course, here, _P.DELIVERED)
+
+    def _pass(self, course: Course, here: "_Here", point: CommitPoint) -> Exchange:
+        """Pass one commit point: let the faults strike, and bring about what acts at once."""
+        if here.strikes is None or point not in here.strikes:
+            return
+        was_killed, course.delay_s, course.copies = course.killed, 0.0, 0
+        course.stops.clear()
+        self._strike(course, here.strikes, point, exchange=here.number, worker=here.worker, operation=here.operation)
+        if not was_killed:
+            for effect in _host_effects(course, here.worker):
+                course.now = yield effect
+        for _ in range(course.copies):
+            course.now = yield Copy(here.request, here.worker, here.number)
+        if course.delay_s > 0:
+            course.now = yield Wait(course.delay_s)
+
+    def _strike(
+        self,
+        course: Course,
+        strikes: Strikes,
+        point: CommitPoint,
+        *,
+        exchange: int | None,
+        worker: str | None,
+        operation: str | None,
+    ) -> None:
+        course.point = point
+        for index in strikes.get(point, ()):
+            if not self.plan.is_armed(index):
+                continue  # healed while this exchange was under way
+            course.fault = index
+            if self.plan[index].strike(course):
+                self._record_strike(index, point, course.endpoint, exchange, worker, operation)
+
+    def _record_strike(
+        self,
+        index: int,
+        point: CommitPoint,
+        endpoint: Endpoint,
+        exchange: int | None,
+        worker: str | None,
+        operation: str | None,
+    ) -> None:
+        self.plan.mark_struck(index)
+        fault = self.plan[index]
+        self._record(
+            FaultStruck(
+                fault=index,
+                kind=fault.kind,
+                address=str(fault.at),
+                endpoint=endpoint,
+                point=point,
+                exchange=exchange,
+                worker=worker,
+                operation=operation,
+            )
+        )
+
+    # -- webhooks --------------------------------------------------------------------------------------------------
+
+    def event(self, view: JobView, now: float, *, kind: str | None = None, genuine: bool = True) -> Event:
+        """Write a webhook event about a job."""
+        base_url = self._came_by.get(view.id, self.base_url)
+        name, body = self.dialect.event(view, kind=kind, now=now, base_url=base_url)
+        return Event(
+            id=self.outbox.event_id(), type=name, job=view.id, operation=view.operation, body=body, genuine=genuine
+        )
+
+    def _moved(self, job: Job, now: float) -> None:
+        if not self.outbox.offered or job.synchronous:
+            return
+        if job.state in TERMINAL or (job.state is JobState.RUNNING and self.contract.webhooks.progress_events):
+            self.outbox.add(Pending(event=self.event(self.provider.view(job, now), now)), now)
+
+    def hold_until_overtaken(self, pending: Pending, fault: int) -> None:
+        self._held.append((pending, fault))
+
+    def departures(self, now: float) -> Iterator[Departure]:
+        """Let every delivery leave that is due, and return those that will arrive."""
+        while (pending := self.outbox.take(now)) is not None:
+            event = pending.event
+            strikes: Strikes | None = None
+            course = Course(self, Endpoint.WEBHOOK, now, job=self.provider.job(event.job), pending=pending)
+            if not pending.exempt:
+                strikes = self.plan.begin(Endpoint.WEBHOOK, operation=event.operation, worker=None)
+            if strikes:
+                self._strike(course, strikes, _P.BEFORE_RECEIPT, exchange=None, worker=None, operation=event.operation)
+            if course.pending is None:
+                continue
+            attempt = self.outbox.prepare(pending, now)
+            self._record(
+                EventSent(
+                    delivery=attempt.delivery,
+                    event=event.id,
+                    type=event.type,
+                    job=event.job,
+                    operation=event.operation,
+                    attempt=pending.attempt,
+                    genuine=event.genuine,
+                )
+            )
+            departure = Departure(attempt, pending, course.delay_s, strikes)
+            if pending.lost:
+                self.arrived(departure, None, now)
+            else:
+                yield departure
+
+    def arrived(self, departure: Departure, status: int | None, now: float) -> list[HostEffect]:
+        """Take note of what the receiver answered (None: nothing), and return what strikes its host."""
+        attempt, pending = departure.attempt, departure.pending
+        self._record(
+            EventDelivered(delivery=attempt.delivery, event=attempt.event, worker=attempt.worker, status=status)
+        )
+        self.outbox.answered(pending, status, now)
+        overtaken = [one for one in self._held if one[0].event.job == attempt.job]
+        for held, fault in overtaken:
+            self._held.remove((held, fault))
+            held.exempt = True
+            self._record_strike(fault, _P.BEFORE_RECEIPT, Endpoint.WEBHOOK, None, None, attempt.operation)
+            self.outbox.add(held, now)
+        if departure.strikes is None or status is None:
+            return []
+        pending.frozen = attempt
+        course = Course(self, Endpoint.WEBHOOK, now, job=self.provider.job(attempt.job), pending=pending)
+        self._strike(
+            course,
+            departure.strikes,
+            _P.DELIVERED,
+            exchange=None,
+            worker=attempt.worker,
+            operation=attempt.operation,
+        )
+        return list(_host_effects(course, attempt.worker)) if attempt.worker is not None else []
+
+
+class _Here(msgspec.Struct, frozen=True):
+    """What does not change about an exchange on its way."""
+
+    number: int
+    worker: str
+    operation: str | None
+    strikes: Strikes | None
+    request: Request
+    copy_of: int | None
+
+
+_NO_ANSWER: Final = Answer(status=0, headers=(), body=b"")
+
+
+def _host_effects(course: Course, worker: str) -> Iterator[HostEffect]:
+    """A host that dies is not frozen as well."""
+    if course.killed:
+        yield KillHost(worker)
+        return
+    for for_s in course.stops:
+        yield StopHost(worker, for_s)
+
+
+@lru_cache(maxsize=256)
+def _digest(credential: str) -> str:
+    """Return what a history may hold of a credential: enough to tell two apart."""
+    return f"sha256:{hashlib.sha256(credential.encode()).hexdigest()[:16]}"

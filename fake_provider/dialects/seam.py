@@ -1,0 +1,34 @@
+"""What a dialect is: how one provider writes its contract on the wire. The one seam between wire and core."""
+
+from typing import Protocol
+
+from fake_provider.calls import Call, JobView, Reply
+from fake_provider.contract import Contract
+from fake_provider.wire import Answer, Request
+
+__all__ = ["Dialect"]
+
+
+class Dialect(Protocol):
+    """Pure functions from wire request to call and from reply to wire answer. Holds no state of a run."""
+
+    name: str
+    summary: str  # one line, for the catalogue
+
+    def read(self, request: Request, contract: Contract) -> Call:
+        """Understand a request. What cannot be understood comes back as a call with a refusal; nothing is raised."""
+        ...
+
+    def write(
+        self, reply: Reply, *, call: Call, request: Request, contract: Contract, now: float, request_id: str
+    ) -> Answer:
+        """Write an answer."""
+        ...
+
+    def trouble(self, status: int, detail: str) -> Answer:
+        """Write an error answer that no call led to, as a gateway or an overloaded server would."""
+        ...
+
+    def event(self, view: JobView, *, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
+        """Write a webhook about a job: its type and its body. ``kind`` names a type other than the state's own."""
+        ...

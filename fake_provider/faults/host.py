@@ -1,0 +1,59 @@
+"""What the client's own host does wrong: it dies, it freezes, its disk refuses."""
+
+from types import MappingProxyType
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fake_provider.facts import CommitPoint, Endpoint
+from fake_provider.faults.course import Course
+from fake_provider.faults.kinds import AT_HTTP, Fault, Places, fault_kind, places
+
+__all__ = ["Kill", "Stop", "WriteRefused"]
+
+_P = CommitPoint
+_EVERYWHERE = MappingProxyType(
+    {
+        **places(AT_HTTP, *_P),
+        **places(Endpoint.STORE, _P.RECEIVED, _P.COMMITTED),
+        **places(Endpoint.WEBHOOK, _P.DELIVERED),
+    }
+)
+
+
+@fault_kind
+class Kill(Fault):
+    """The worker is killed (SIGKILL) at this point. Before receipt its request dies too; later on it is carried out."""
+
+    strikes_at: ClassVar[Places] = _EVERYWHERE
+    kind: Literal["kill"] = "kill"
+
+    def strike(self, course: Course) -> bool:
+        course.killed = True
+        return True
+
+
+@fault_kind
+class Stop(Fault):
+    """The worker is frozen (SIGSTOP) at this point, for a time or until it is resumed; its timers run on."""
+
+    strikes_at: ClassVar[Places] = _EVERYWHERE
+    kind: Literal["stop"] = "stop"
+    for_s: float | None = Field(None, gt=0, description="Seconds until it is resumed; left out: until a step does.")
+
+    def strike(self, course: Course) -> bool:
+        course.stops.append(self.for_s)
+        return True
+
+
+@fault_kind
+class WriteRefused(Fault):
+    """The client's durable store refuses a write."""
+
+    strikes_at: ClassVar[Places] = places(Endpoint.STORE, _P.RECEIVED)
+    kind: Literal["write_refused"] = "write_refused"
+    reason: str = Field("disk full", min_length=1, description="What the store says.")
+
+    def strike(self, course: Course) -> bool:
+        course.refusal = self.reason
+        return True

@@ -1,0 +1,110 @@
+"""Which faults are armed, which occurrence each exchange is, and which faults have struck."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from fake_provider.addresses import EVERY, Address
+from fake_provider.facts import CommitPoint, Endpoint, FaultsHealed, Record
+from fake_provider.faults.kinds import UNTIL_HEALED, Fault
+
+__all__ = ["MAX_FAULTS", "FaultPlan", "Strikes"]
+
+MAX_FAULTS: Final = 10_000
+"""Faults one run may plan: each is looked at in every exchange with its endpoint."""
+
+Strikes = dict[CommitPoint, list[int]]
+"""The faults that are to strike in one exchange, by commit point, as indices into the plan."""
+
+_Counted = tuple[Endpoint, str | None, str | None, str | None]  # endpoint, operation, worker, state
+
+
+class FaultPlan:
+    """All faults of a run. Each counts once, however often it strikes."""
+
+    def __init__(self, faults: Iterable[Fault], *, record: Record) -> None:
+        self._record = record
+        self._faults: list[Fault] = []
+        self._armed: dict[Endpoint, list[tuple[int, Fault]]] = {endpoint: [] for endpoint in Endpoint}
+        self._struck: set[int] = set()
+        self._healed_below = 0  # faults with a lower index are disarmed
+        self._seen: defaultdict[_Counted, int] = defaultdict(int)
+        self._when_healed: list[Callable[[], object]] = []
+        for fault in faults:
+            self.arm(fault)
+
+    def arm(self, fault: Fault) -> int:
+        """Plan one more fault; occurrences count from the start of the run all the same. Return its index."""
+        if len(self._faults) >= MAX_FAULTS:
+            raise ValueError(f"a run plans at most {MAX_FAULTS} faults")
+        index = len(self._faults)
+        self._faults.append(fault)
+        self._armed[fault.at.endpoint].append((index, fault))
+        return index
+
+    def heal(self) -> None:
+        """Disarm every fault and record that; what faults still hold back is let go."""
+        for armed in self._armed.values():
+            armed.clear()
+        self._healed_below = len(self._faults)
+        self._record(FaultsHealed(struck=self.struck, planned=self.planned))
+        for callback in self._when_healed:
+            callback()
+
+    def when_healed(self, callback: Callable[[], object]) -> None:
+        """Call ``callback`` each time the faults are healed."""
+        self._when_healed.append(callback)
+
+    def __getitem__(self, index: int) -> Fault:
+        return self._faults[index]
+
+    @property
+    def planned(self) -> int:
+        return len(self._faults)
+
+    @property
+    def struck(self) -> int:
+        """How many of the planned faults took effect at least once."""
+        return len(self._struck)
+
+    def unstruck(self) -> list[tuple[int, Fault]]:
+        """Return the faults that never took effect, each with its index."""
+        return [(index, fault) for index, fault in enumerate(self._faults) if index not in self._struck]
+
+    def is_armed(self, index: int) -> bool:
+        return index >= self._healed_below
+
+    def mark_struck(self, index: int) -> None:
+        self._struck.add(index)
+
+    def begin(
+        self, endpoint: Endpoint, *, operation: str | None, worker: str | None, state: str | None = None
+    ) -> Strikes | None:
+        """Count one more exchange, and return what is to strike in it; None if nothing is."""
+        seen = self._seen
+        for known_state in (None,) if state is None else (None, state):
+            seen[endpoint, None, None, known_state] += 1
+            if operation is not None:
+                seen[endpoint, operation, None, known_state] += 1
+            if worker is not None:
+                seen[endpoint, None, worker, known_state] += 1
+        strikes: Strikes | None = None
+        for index, fault in self._armed[endpoint]:
+            at = fault.at
+            if (
+                (at.operation is None or at.operation == operation)
+                and (at.worker is None or at.worker == worker)
+                and (at.state is None or at.state == state)
+                and _due(fault, seen[endpoint, at.operation, at.worker, at.state], at)
+            ):
+                strikes = {} if strikes is None else strikes
+                strikes.setdefault(at.point, []).append(index)
+        return strikes
+
+
+def _due(fault: Fault, occurrence: int, at: Address) -> bool:
+    if at.occurrence == EVERY:
+        return True
+    if fault.times == UNTIL_HEALED:
+        return occurrence >= at.occurrence
+    return at.occurrence <= occurrence < at.occurrence + int(fault.times)

@@ -1,0 +1,496 @@
+"""The provider itself, without any wire: create, look up, read, cancel and serve results, as the contract promises.
+
+Pure: ``now`` comes in as an argument, time moves jobs only when :meth:`Provider.advance` is called, and what happened
+goes out as facts. It knows neither HTTP nor faults; a fault that makes the provider tell an untruth changes what is
+told (``fake_provider.faults``), or calls one of the few methods here that say so.
+"""
+
+import hashlib
+import hmac
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+from typing import Final
+
+import msgspec
+
+from fake_provider.calls import (
+    Call,
+    Cancel,
+    Cancelled,
+    Create,
+    Created,
+    Fetch,
+    Found,
+    JobError,
+    JobView,
+    Listed,
+    Lookup,
+    Problem,
+    Read,
+    Refused,
+    Reply,
+    ResultReference,
+    Served,
+)
+from fake_provider.contract import (
+    CancelEffect,
+    Contract,
+    CreateAnswer,
+    FinishedCancel,
+    LookupBy,
+    Replays,
+    ResultKind,
+)
+from fake_provider.facts import CancelTaken, JobCreated, JobMoved, Record
+from fake_provider.keys import KeyBook, Ticket
+from fake_provider.lifecycle import TERMINAL, JobState, move
+from fake_provider.results import ResultBody, make_result
+from fake_provider.work import DEFAULT, Work
+
+__all__ = ["HELD", "MAX_JOBS", "ControlError", "Job", "LedgerLine", "Provider"]
+
+MAX_JOBS: Final = 100_000
+"""Jobs one provider keeps. Past that a create is refused: a run that makes more is a client gone wild, not a test."""
+
+HELD: Final = "cancel_never_confirmed"
+"""The one kind of fault that keeps a job from ending at all."""
+
+
+class ControlError(ValueError):
+    """Someone who steers the provider asked for what is not there. The message says what there is."""
+
+
+class LedgerLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One job in the provider's books."""
+
+    job: str
+    operation: str | None
+    state: str
+    result_sha256: str | None = None
+    records: int | None = None
+    failed_items: int | None = None
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """One piece of work. The only thing here that changes."""
+
+    id: str
+    operation: str | None
+    operation_id: str | None
+    token: str | None
+    work: Work
+    created_at: float
+    updated_at: float
+    starts_at: float
+    ends_at: float
+    state: JobState = JobState.QUEUED
+    synchronous: bool = False
+    error: JobError | None = None
+    result: ResultBody | None = None
+    reads: int = 0
+    partial_effects: tuple[str, ...] = ()
+    stuck: str | None = None  # the fault kind that keeps a cancel from being carried out
+    hidden: bool = False  # by a fault: status reads do not find it
+
+    @property
+    def finished(self) -> bool:
+        return self.state in TERMINAL
+
+
+class Provider:
+    """All jobs of one provider, and what it does when called."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        random: Random,
+        record: Record,
+        work: Mapping[str, Work],
+        moved: Callable[[Job, float], None],
+    ) -> None:
+        """Args:
+        random: makes the ids, so that equal seeds give equal runs.
+        record: takes each fact.
+        work: what the jobs of an operation do, by operation; ``"default"`` for those not named.
+        moved: told of each job that changed its state, and when.
+        """
+        self.contract = contract
+        self._random = random
+        self._record = record
+        self._work = dict(work)
+        self._moved = moved
+        self._default = self._work.pop(DEFAULT, Work())
+        stubborn = sorted(name for name, one in {DEFAULT: self._default, **self._work}.items() if not one.heeds_cancel)
+        if stubborn and contract.cancel.effect is not CancelEffect.BEST_EFFORT:
+            raise ValueError(
+                f"work {stubborn[0]!r} has heeds_cancel: false, which only a contract with cancel.effect: best_effort "
+                f"allows; this one says {contract.cancel.effect}"
+            )
+        self._secret = random.randbytes(32)
+        self.keys = KeyBook(contract.idempotency)
+        self._jobs: dict[str, Job] = {}  # by each id a job answers to
+        self._books: list[Job] = []  # every job ever created, in order
+        self._next_id: str | None = None
+        self._by_operation: defaultdict[str, list[Job]] = defaultdict(list)
+        self._by_operation_id: defaultdict[str, list[Job]] = defaultdict(list)
+        self._by_token: defaultdict[str, list[Job]] = defaultdict(list)
+        self._due: list[tuple[float, int, Job, JobState | None]] = []  # None: the work's own end
+        self._order = count()
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def next_due(self) -> float | None:
+        """Return when the next job moves by itself, or None."""
+        while self._due and not self._still_due(self._due[0][2], self._due[0][3]):
+            heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def advance(self, now: float) -> None:
+        """Move every job that is due at ``now``, in the order in which they fell due."""
+        while self._due and self._due[0][0] <= now:
+            due, _, job, state = heappop(self._due)
+            if not self._still_due(job, state):
+                continue
+            if state is None:
+                self._finish(job, JobState(job.work.outcome), due, cause="schedule")
+            else:
+                self._move(job, state, due, cause="cancel" if state is JobState.CANCELLED else "schedule")
+
+    @staticmethod
+    def _still_due(job: Job, state: JobState | None) -> bool:
+        if state is JobState.RUNNING:
+            return job.state is JobState.QUEUED
+        if state is JobState.CANCELLED:
+            return job.state is JobState.CANCELLING and job.stuck is None
+        return not job.finished and job.stuck != HELD
+
+    def _plan(self, due: float, job: Job, state: JobState | None) -> None:
+        heappush(self._due, (due, next(self._order), job, state))
+
+    def _move(self, job: Job, after: JobState, now: float, *, cause: str) -> None:
+        before, job.state = job.state, move(job.state, after)
+        job.updated_at = now
+        result = job.result if after is JobState.SUCCEEDED else None
+        self._record(
+            JobMoved(
+                job=job.id,
+                operation=job.operation,
+                before=before,
+                after=after,
+                cause=cause,
+                records=result.records if result else None,
+                failed_items=result.failed if result else None,
+                result_sha256=result.sha256 if result else None,
+            )
+        )
+        self._moved(job, now)
+
+    def _finish(self, job: Job, after: JobState, now: float, *, cause: str, error: str | None = None) -> None:
+        if after is JobState.SUCCEEDED:
+            job.result = make_result(job.operation, job.work)
+        elif after is JobState.FAILED:
+            job.error = JobError("job_failed", error or job.work.error or "the work could not be done")
+        if cause == "schedule" and job.stuck:
+            cause = job.stuck
+        self._move(job, after, now, cause=cause)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def reserve(self, call: Create, now: float) -> Ticket:
+        """Receive a create: claim its token, or learn that the answer is already known. See :class:`KeyBook`."""
+        return self.keys.reserve(call, now)
+
+    def perform(self, call: Call, exchange: int, now: float, ticket: Ticket | None = None) -> Reply:
+        """Do what was asked and say what to answer. The effect is applied when this returns."""
+        if call.refusal is not None:
+            return call.refusal
+        if isinstance(call, Create):
+            return self._create(call, exchange, now, ticket or Ticket())
+        if isinstance(call, Lookup):
+            return self._look_up(call, now)
+        job = self._jobs.get(call.job or "")
+        if job is None or (job.hidden and isinstance(call, Read)):
+            return Refused(problem=Problem.NOT_FOUND, detail=f"there is no job {call.job}", job=call.job)
+        if isinstance(call, Read):
+            view = self.view(job, now)
+            return Found(view=view if view.id == call.job else msgspec.structs.replace(view, id=call.job))
+        if isinstance(call, Cancel):
+            return self._cancel(job, exchange, now)
+        if isinstance(call, Fetch):
+            return self._serve(call, job, now)
+        raise TypeError(f"no provider answers a {type(call).__name__}")
+
+    def _create(self, call: Create, exchange: int, now: float, ticket: Ticket) -> Reply:
+        if ticket.refused is not None:
+            return ticket.refused
+        key = ticket.key
+        if key is not None and key.view is not None:
+            current = self.contract.idempotency.replays is Replays.CURRENT_STATE
+            job = self._jobs.get(key.view.id)
+            return Created(view=self.view(job, now) if current and job else key.view, replayed=True)
+        if len(self._books) >= MAX_JOBS:
+            return Refused(problem=Problem.TOO_MANY_JOBS, detail=f"this provider keeps at most {MAX_JOBS} jobs")
+        job = self._new_job(call, exchange, now)
+        view = self.view(job, now)
+        if key is not None:
+            key.commit(view)
+        if job.state is JobState.QUEUED and job.starts_at <= now:
+            self._move(job, JobState.RUNNING, now, cause="schedule")
+        return Created(view=view)
+
+    def _new_job(self, call: Create, exchange: int, now: float) -> Job:
+        work = self._work.get(call.operation or "", self._default)
+        synchronous = self.contract.create_answer is CreateAnswer.SYNCHRONOUS
+        starts_at = now + work.queued_s
+        job = Job(
+            id=self._mint_id(),
+            operation=call.operation,
+            operation_id=call.operation_id,
+            token=call.token,
+            work=work,
+            partial_effects=work.partial_effects,
+            created_at=now,
+            updated_at=now,
+            starts_at=starts_at,
+            ends_at=starts_at + work.takes_s,
+            synchronous=synchronous,
+        )
+        self._jobs[job.id] = job
+        self._books.append(job)
+        if job.operation is not None:
+            self._by_operation[job.operation].append(job)
+        if job.operation_id is not None:
+            self._by_operation_id[job.operation_id].append(job)
+        if job.token is not None:
+            self._by_token[job.token].append(job)
+        self._record(
+            JobCreated(
+                job=job.id,
+                operation=job.operation,
+                exchange=exchange,
+                token=job.token,
+                fingerprint=call.fingerprint,
+                synchronous=synchronous,
+            )
+        )
+        if synchronous:
+            self._move(job, JobState.RUNNING, now, cause="schedule")
+            self._finish(job, JobState(work.outcome), now, cause="schedule")
+        else:
+            if starts_at > now:
+                self._plan(starts_at, job, JobState.RUNNING)
+            self._plan(job.ends_at, job, None)
+        return job
+
+    def _look_up(self, call: Lookup, now: float) -> Reply:
+        promised = self.contract.lookup
+        if promised.by is LookupBy.NONE or call.by is not promised.by:
+            return Refused(problem=Problem.NOT_OFFERED, detail="this provider offers no such look-up")
+        index = {
+            LookupBy.CLIENT_REFERENCE: self._by_operation,
+            LookupBy.OPERATION_ID: self._by_operation_id,
+            LookupBy.RECENT_BY_REQUEST_ID: self._by_token,
+        }[call.by]
+        shown = (job for job in index.get(call.value, ()) if job.created_at + promised.lag_s <= now)
+        return Listed(views=tuple(self.view(job, now) for job in shown))
+
+    def _cancel(self, job: Job, exchange: int, now: float) -> Reply:
+        promised = self.contract.cancel
+        reply: Reply
+        if promised.effect is CancelEffect.UNSUPPORTED:
+            effect = "ignored"
+            reply = Refused(problem=Problem.METHOD_NOT_ALLOWED, detail="jobs cannot be cancelled", job=job.id)
+        elif job.finished:
+            effect = "already_terminal"
+            reply = self._cancel_finished(job, now)
+        elif job.state is JobState.CANCELLING:
+            effect = "cancelling"
+            reply = (
+                Cancelled(view=self.view(job, now), confirmed=False)
+                if promised.repeatable
+                else Refused(problem=Problem.CANCEL_IN_PROGRESS, detail="this job is being cancelled", job=job.id)
+            )
+        elif promised.effect is CancelEffect.CONFIRMED and job.stuck is None:
+            effect = "cancelled"
+            self._move(job, JobState.CANCELLED, now, cause="cancel")
+            reply = Cancelled(view=self.view(job, now), confirmed=True)
+        elif promised.effect is CancelEffect.BEST_EFFORT and not job.work.heeds_cancel:
+            effect = "ignored"
+            reply = Cancelled(view=self.view(job, now), confirmed=False)
+        else:
+            effect = "cancelling"
+            self._move(job, JobState.CANCELLING, now, cause="cancel")
+            self._plan(now + promised.takes_s, job, JobState.CANCELLED)
+            reply = Cancelled(view=self.view(job, now), confirmed=False)
+        self._record(CancelTaken(job=job.id, operation=job.operation, exchange=exchange, effect=effect))
+        return reply
+
+    def _cancel_finished(self, job: Job, now: float) -> Reply:
+        match self.contract.cancel.finished:
+            case FinishedCancel.OK_200:
+                return Cancelled(view=self.view(job, now), confirmed=True)
+            case FinishedCancel.NOT_FOUND_404:
+                return Refused(problem=Problem.NOT_FOUND, detail=f"there is no job {job.id} to cancel", job=job.id)
+            case FinishedCancel.CONFLICT_409:
+                detail = f"the job has already {job.state if job.state is not JobState.CANCELLED else 'been cancelled'}"
+                return Refused(problem=Problem.JOB_FINISHED, detail=detail, job=job.id)
+
+    def _serve(self, call: Fetch, job: Job, now: float) -> Reply:
+        promised = self.contract.result
+        if promised.kind is ResultKind.INLINE or job.synchronous:
+            return Refused(problem=Problem.NOT_OFFERED, detail="the job itself holds its result", job=job.id)
+        if promised.kind is ResultKind.SIGNED_URL:
+            if call.expires is None or not hmac.compare_digest(self._sign(job, call.expires), call.signature or ""):
+                return Refused(problem=Problem.LINK_INVALID, detail="this link was not signed here", job=job.id)
+            if now >= call.expires:
+                detail = "this link has expired; the job's status holds a new one"
+                return Refused(problem=Problem.LINK_EXPIRED, detail=detail, job=job.id)
+        if job.result is None:
+            problem = Problem.RESULT_GONE if job.finished else Problem.NOT_FINISHED
+            return Refused(problem=problem, detail=f"the job is {job.state}: it has no result", job=job.id)
+        if promised.kind is ResultKind.ONE_TIME and job.reads:
+            return Refused(problem=Problem.RESULT_GONE, detail="this result was read and is kept no longer", job=job.id)
+        job.reads += 1
+        return Served(
+            job=job.id,
+            operation=job.operation,
+            body=job.result.body,
+            sha256=job.result.sha256 if promised.checksum else None,
+        )
+
+    # -- what is told of a job -------------------------------------------------------------------------------------
+
+    def view(self, job: Job, now: float) -> JobView:
+        """Return the job as it is told at ``now``."""
+        return JobView(
+            id=job.id,
+            operation=job.operation,
+            state=job.state,
+            progress=self._progress(job, now) if self.contract.status.progress else None,
+            created_at=job.created_at,
+            updated_at=job.updated_at,
+            result=self._reference(job, now) if job.result is not None else None,
+            error=job.error,
+            partial_effects=job.partial_effects if job.state in _LEAVES_EFFECTS else (),
+        )
+
+    @staticmethod
+    def _progress(job: Job, now: float) -> int:
+        if job.state is JobState.SUCCEEDED:
+            return 100
+        until = job.updated_at if job.finished else now
+        ran, takes = until - job.starts_at, job.ends_at - job.starts_at
+        return max(0, min(99, int(100 * ran / takes))) if takes > 0 else 0
+
+    def _reference(self, job: Job, now: float) -> ResultReference:
+        promised, result = self.contract.result, job.result
+        assert result is not None
+        inline = promised.kind is ResultKind.INLINE or job.synchronous
+        signed = promised.kind is ResultKind.SIGNED_URL and not inline
+        expires = int(now + promised.url_lifetime_s) if signed else None
+        return ResultReference(
+            size=len(result.body) if promised.size else None,
+            sha256=result.sha256 if promised.checksum else None,
+            records=result.records if promised.record_count else None,
+            failed=result.failed if promised.record_count else None,
+            inline=result.body if inline else None,
+            expires=expires,
+            signature=self._sign(job, expires) if expires is not None else None,
+        )
+
+    def _sign(self, job: Job, expires: int) -> str:
+        return hmac.new(self._secret, f"{job.id}.{expires}".encode(), hashlib.sha256).hexdigest()[:32]
+
+    # -- steering and reading the books ----------------------------------------------------------------------------
+
+    def job(self, job: str | None) -> Job | None:
+        """Return the job of that id, or None."""
+        return self._jobs.get(job) if job is not None else None
+
+    def operation_of_token(self, token: str) -> str | None:
+        """Return the operation whose create carried ``token``, if one did."""
+        jobs = self._by_token.get(token)
+        return jobs[0].operation if jobs else None
+
+    def complete(self, operation: str, now: float) -> None:
+        """Let the operation's unfinished job succeed now.
+
+        Raises:
+            ControlError: if it has none.
+        """
+        self.advance(now)
+        self._finish(self._unfinished(operation), JobState.SUCCEEDED, now, cause="control")
+
+    def fail(self, operation: str, now: float, error: str | None = None) -> None:
+        """Let the operation's unfinished job fail now.
+
+        Raises:
+            ControlError: if it has none.
+        """
+        self.advance(now)
+        self._finish(self._unfinished(operation), JobState.FAILED, now, cause="control", error=error)
+
+    def _unfinished(self, operation: str) -> Job:
+        jobs = self._by_operation.get(operation, [])
+        for job in reversed(jobs):
+            if not job.finished:
+                return job
+        has = ", ".join(f"{job.id} ({job.state})" for job in jobs) or "none at all"
+        raise ControlError(f"operation {operation!r} has no unfinished job; its jobs: {has}")
+
+    def alias(self, job: Job) -> str:
+        """Give a job a second id, which it answers to as to its own. Return it."""
+        alias = self._mint_id()
+        self._jobs[alias] = job
+        return alias
+
+    def foreign_id(self) -> str:
+        """Return an id as this provider makes them, of no job here."""
+        return self._mint_id()
+
+    def reuse_last_id(self) -> bool:
+        """Give the next job the id of the one created last. Return whether there is one."""
+        self._next_id = self._books[-1].id if self._books else None
+        return self._next_id is not None
+
+    def _mint_id(self) -> str:
+        minted, self._next_id = self._next_id, None
+        return minted or f"job_{self._random.getrandbits(64):016x}"
+
+    def finish_early(self, job: Job, now: float, *, cause: str) -> None:
+        """Let a job come to its own end at once; of no effect on a finished one."""
+        if not job.finished:
+            self._finish(job, JobState(job.work.outcome), now, cause=cause)
+
+    def unstick(self, now: float) -> None:
+        """Carry out what faults have held back: cancels that were never confirmed are, hidden jobs are found again."""
+        for job in self._books:
+            job.hidden = False
+            if job.stuck == HELD and not job.finished:
+                job.stuck = None
+                if job.state is JobState.CANCELLING:
+                    self._plan(now, job, JobState.CANCELLED)
+                else:
+                    self._plan(max(now, job.ends_at), job, None)
+
+    def ledger(self, now: float) -> list[LedgerLine]:
+        """Return every job in order of creation, as it truly is at ``now``."""
+        self.advance(now)
+        return [
+            LedgerLine(
+                job=job.id,
+                operation=job.operation,
+                state=job.state,
+                result_sha256=job.result.sha256 if job.result else None,
+                records=job.result.records if job.result else None,
+                failed_items=job.result.failed if job.result else None,
+            )
+            for job in self._books
+        ]
+
+
+_LEAVES_EFFECTS: Final = frozenset({JobState.CANCELLED, JobState.FAILED})

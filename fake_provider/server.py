@@ -1,0 +1,277 @@
+"""The provider on real sockets, with aiohttp: one loopback port for each worker, and webhooks by real POST requests.
+
+Faults are physical here: a reset is a TCP reset, a cut answer announces its whole length and ends early, a lost answer
+is silence until the client hangs up.
+"""
+
+import asyncio
+import re
+import socket
+import struct
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, Self
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, web
+
+from fake_provider.boundary import Send
+from fake_provider.engine import Engine, Passage
+from fake_provider.facts import Fate
+from fake_provider.webhooks import Attempt
+from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
+
+__all__ = ["LOOPBACK", "MAX_SILENCE_S", "Server", "WebhookPost"]
+
+LOOPBACK: Final = "127.0.0.1"
+"""The only interface it listens on: a fake provider is nobody else's business."""
+
+MAX_SILENCE_S: Final = 300.0
+"""A lost answer keeps its connection this long; a client that waits longer has no time-out to test."""
+
+_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s. The kernel then sends RST instead of FIN
+_PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](?::[0-9]{1,5})?")
+
+
+class _Desk:
+    """Hands what the engine has for one client to the coroutine that holds the connection."""
+
+    __slots__ = ("_news", "beginning", "over", "sending")
+
+    def __init__(self) -> None:
+        self.beginning: Answer | None = None
+        self.sending: Send | None = None
+        self.over = False
+        self._news: asyncio.Future[None] | None = None
+
+    def begin(self, passage: Passage, answer: Answer) -> bool:  # noqa: ARG002
+        self.beginning = answer
+        self._tell()
+        return False
+
+    def send(self, passage: Passage, send: Send) -> bool:  # noqa: ARG002
+        self.sending = send
+        self._tell()
+        return False
+
+    def ended(self, passage: Passage) -> None:  # noqa: ARG002
+        self.over = True
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    async def news(self) -> None:
+        """Wait until there is something to do for the client, or nothing more will be."""
+        if self.beginning is None and self.sending is None and not self.over:
+            self._news = asyncio.get_running_loop().create_future()
+            await self._news
+            self._news = None
+
+
+class Server:
+    """One engine behind loopback ports. Which worker calls is known by the port it uses."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._runners: list[web.ServerRunner] = []
+
+    async def open_port(self, worker: str, port: int = 0) -> str:
+        """Listen for one worker, and return the base URL to give it.
+
+        Args:
+            port: a port of one's own choice; 0 for any that is free.
+
+        Raises:
+            OSError: if the port is taken.
+        """
+        elsewhere_url = await self._listen(_Door(self._engine, worker, elsewhere=True), 0)
+        door = _Door(self._engine, worker, elsewhere_url=elsewhere_url)
+        return await self._listen(door, port)
+
+    async def _listen(self, door: "_Door", port: int) -> str:
+        # Handlers are cancelled when their client hangs up: that is how an abandoned exchange is noticed.
+        server = web.Server(door.handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=0)
+        await runner.setup()
+        self._runners.append(runner)
+        await web.TCPSite(runner, LOOPBACK, port).start()
+        bound = runner.addresses[0][1]
+        door.authority = f"{LOOPBACK}:{bound}"
+        return f"http://{door.authority}"
+
+    async def close(self) -> None:
+        """Close all ports and connections. The engine goes on."""
+        for runner in self._runners:
+            await runner.cleanup()
+        self._runners.clear()
+
+
+class _Door:
+    """One port."""
+
+    def __init__(self, engine: Engine, worker: str, *, elsewhere: bool = False, elsewhere_url: str = "") -> None:
+        self._engine = engine
+        self._worker = worker
+        self._elsewhere = elsewhere
+        self._elsewhere_url = elsewhere_url
+        self.authority = ""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Take one request through the engine, and end its answer as the engine says."""
+        body = await _read_limited(request)
+        desk = _Desk()
+        passage = self._engine.begin(self._as_request(request, body), self._worker, desk)
+        begun: web.StreamResponse | None = None
+        try:
+            while True:
+                await desk.news()
+                if desk.beginning is not None:
+                    answer, desk.beginning = desk.beginning, None
+                    begun = await _begin(request, answer)
+                    passage.sent()
+                elif desk.sending is not None:
+                    response = await _send(request, desk.sending, begun)
+                    desk.sending = None
+                    passage.sent()
+                    if response is not None:
+                        return response
+                    return await _silence(request)
+                else:
+                    if passage.error is not None:
+                        raise passage.error
+                    return _hang_up(request)  # the client's host is dead
+        except (asyncio.CancelledError, ConnectionError):
+            passage.abandon()
+            if desk.sending is not None:
+                desk.sending.fate = Fate.ABANDONED
+                passage.sent()
+            raise
+
+    def _as_request(self, request: web.BaseRequest, body: bytes) -> Request:
+        headers: dict[str, str] = {}
+        for raw_name, value in request.headers.items():
+            name = raw_name.lower()
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        host = headers.get("host", "")
+        authority = host if _PLAIN_HOST.fullmatch(host) else self.authority
+        path, _, query = request.raw_path.partition("?")
+        if "://" in path:  # absolute form, as through a proxy
+            path = "/" + path.split("://", 1)[1].partition("/")[2]
+        return Request(
+            method=request.method,
+            path=path,
+            query=query,
+            headers=headers,
+            body=body,
+            base_url=f"http://{authority}",
+            elsewhere=self._elsewhere,
+            elsewhere_url=self._elsewhere_url,
+        )
+
+
+async def _read_limited(request: web.BaseRequest) -> bytes:
+    """Read a body, and no more of it than shows that it is too large."""
+    if not request.body_exists:
+        return b""
+    read = bytearray()
+    async for chunk in request.content.iter_chunked(1 << 16):
+        read += chunk
+        if len(read) > MAX_BODY_BYTES:
+            break
+    return bytes(read)
+
+
+async def _begin(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    """Send the head of an answer and half of its body."""
+    response = web.StreamResponse(status=answer.status)
+    for name, value in answer.headers:
+        response.headers.add(name, value)
+    response.content_length = len(answer.body)
+    await response.prepare(request)
+    await response.write(answer.body[: len(answer.body) // 2])
+    return response
+
+
+async def _send(request: web.BaseRequest, send: Send, begun: web.StreamResponse | None) -> web.StreamResponse | None:
+    """Let an answer end in the manner that is asked for; None where that is silence."""
+    answer = send.answer
+    if send.fate is Fate.RESET:
+        return _reset(request)
+    if send.fate is Fate.LOST or answer is None:
+        return None
+    if send.fate is Fate.CUT:
+        response = begun or await _begin(request, answer)
+        return _hang_up(request, response)
+    if begun is not None:
+        await begun.write_eof(answer.body[len(answer.body) // 2 :])
+        return begun
+    whole = web.Response(status=answer.status, body=answer.body, headers=answer.headers)
+    if len(request.headers.get("Content-Length", "")) and answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        whole.force_close()  # the rest of the body is still on its way
+    await whole.prepare(request)
+    await whole.write_eof()
+    return whole
+
+
+def _reset(request: web.BaseRequest) -> web.StreamResponse:
+    """End the connection with a TCP reset."""
+    transport = request.transport
+    if transport is not None:
+        held: socket.socket | None = transport.get_extra_info("socket")
+        if held is not None:
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        transport.abort()
+    return web.Response()  # aiohttp finds that nobody is there to have it
+
+
+def _hang_up(request: web.BaseRequest, response: web.StreamResponse | None = None) -> web.StreamResponse:
+    """Send what was written and end the connection."""
+    if request.transport is not None:
+        request.transport.close()
+    return response or web.Response()
+
+
+async def _silence(request: web.BaseRequest) -> web.StreamResponse:
+    """Say nothing until the client hangs up, which cancels this."""
+    await asyncio.sleep(MAX_SILENCE_S)
+    return _hang_up(request)
+
+
+class WebhookPost:
+    """Delivers webhooks by POST, as ``Engine``'s ``deliver``. Redirects are not followed: only 2xx is success."""
+
+    def __init__(self, receiver: Callable[[], tuple[str | None, str] | None]) -> None:
+        """Args:
+        receiver: says to whom and where the next delivery goes (worker if known, URL), None if nobody takes any.
+        """
+        self._receiver = receiver
+        self._session: ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        # The engine has its own time-out around each delivery.
+        self._session = ClientSession(timeout=ClientTimeout(total=None))
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def __call__(self, attempt: Attempt) -> int | None:
+        if self._session is None:
+            raise RuntimeError("WebhookPost delivers only inside its async with block")
+        receiver = self._receiver()
+        if receiver is None:
+            return None
+        attempt.worker, url = receiver
+        try:
+            async with self._session.post(
+                url, data=attempt.body, headers=attempt.headers, allow_redirects=False
+            ) as answer:
+                return answer.status
+        except (ClientError, OSError):
+            return None

@@ -1,0 +1,314 @@
+"""The command line. Thin: it reads arguments, calls one function of the harness, prints and sets the exit code.
+
+Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted. Imports are inside the commands, so that
+``jobsworth --help`` costs nothing.
+"""
+
+import io
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from harness.report.machine import Report
+    from harness.report.terminal import Screen
+    from harness.subjects import Subject
+    from scenarios.model import Scenario
+
+__all__ = ["cli", "main"]
+
+_USAGE: Final = 2
+_UNKNOWN: Final = 3
+_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
+_COMMAND: Final = "jobsworth.command"
+_KINDS: Final = ("scenarios", "rules", "faults", "dialects", "contracts")
+
+
+class _WrongUse(click.ClickException):
+    """The author's mistake, in a scenario, a subject or an argument: shown as it is, without usage or traceback."""
+
+    exit_code = _USAGE
+
+
+class _WithCommand(click.Command):
+    """A command that takes ``-- COMMAND …`` after its own arguments: the subject as a process."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            cut = args.index("--")
+            ctx.meta[_COMMAND] = tuple(args[cut + 1 :])
+            args = args[:cut]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND ...]"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="jobsworth")
+def cli() -> None:
+    """Fault-injection tests for clients of asynchronous job APIs.
+
+    SUBJECT is the client under test: "reference" (the default), package.module:factory, or a program after "--".
+    """
+
+
+_subject = click.argument("subject", required=False)
+_mode = click.option("--mode", type=click.Choice(["simulated", "patched", "process"]), help="Where to run the client.")
+_json = click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
+    help="Write the report as JSON; - for standard output, and then nothing else goes there.",
+)
+
+
+@cli.command(cls=_WithCommand)
+@_subject
+@click.option(
+    "--scenario", "names", metavar="NAME", multiple=True, help="A name or a file; all that come along if none."
+)
+@_mode
+@click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@_json
+@click.pass_context
+def check(
+    ctx: click.Context,
+    subject: str | None,
+    names: tuple[str, ...],
+    mode: str | None,
+    seed: int | None,
+    json_file: str | None,
+) -> None:
+    """Run scenarios against a client, in every mode it offers."""
+    with _errors():
+        from harness.report.machine import report_of
+        from harness.runner import Job, run_many
+        from scenarios.loading import find, load_catalogue
+
+        screen = _screen(json_file)
+        under_test = _resolved(ctx, subject, mode)
+        chosen = {name: find(name) for name in names} or load_catalogue()
+        jobs = [
+            Job(scenario=scenario, subject=under_test, mode=where, seed=seed, source=source)
+            for source, scenario in chosen.items()
+            for where in _modes(scenario, under_test, mode, named=bool(names))
+        ]
+        with screen.progress(under_test.name, len(jobs)) as progress:
+            results = run_many(jobs, progress.done)
+        outcomes = tuple(result.outcome for result in results)
+        report = report_of(under_test.name, seed or 0, outcomes)
+        screen.failures(results)
+        screen.results(outcomes)
+        _finish(screen, report, json_file)
+
+
+@cli.command(cls=_WithCommand)
+@_subject
+@click.option("--examples", type=click.IntRange(min=1), default=100, show_default=True, help="Runs to try.")
+@click.option("--steps", type=click.IntRange(min=1), default=30, show_default=True, help="Most steps in one run.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--save",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".jobsworth"),
+    show_default=True,
+    help="Where the shrunk run goes, as a scenario, if there is a failure.",
+)
+@click.option("--contract", metavar="NAME|FILE", help="Keep to one contract; drawn for each run if left out.")
+@_json
+@click.pass_context
+def explore(
+    ctx: click.Context,
+    subject: str | None,
+    contract: str | None,
+    examples: int,
+    steps: int,
+    seed: int,
+    save: Path,
+    json_file: str | None,
+) -> None:
+    """Look for a failure with Hypothesis: random commands, faults and times, shrunk to the shortest story."""
+    with _errors():
+        from harness.explore.machine import explore as run
+        from harness.report.machine import explored
+        from scenarios.loading import find_contract
+
+        screen = _screen(json_file)
+        under_test = _resolved(ctx, subject, "simulated")
+        promised = find_contract(contract) if contract is not None else None
+        found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
+        report = explored(under_test.name, seed, found)
+        screen.exploration(report)
+        _finish(screen, report, json_file)
+
+
+@cli.command(cls=_WithCommand)
+@click.argument("scenario", metavar="FILE|NAME")
+@_subject
+@_mode
+@click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@_json
+@click.pass_context
+def replay(
+    ctx: click.Context, scenario: str, subject: str | None, mode: str | None, seed: int | None, json_file: str | None
+) -> None:
+    """Run one scenario and tell what happened."""
+    with _errors():
+        from harness.report.machine import report_of
+        from harness.report.story import tell
+        from harness.runner import run
+        from scenarios.loading import find
+
+        screen = _screen(json_file)
+        chosen = find(scenario)
+        under_test = _resolved(ctx, subject, mode)
+        where = _modes(chosen, under_test, mode, named=True)[0]
+        result = run(chosen, under_test, mode=where, seed=seed, source=scenario)
+        outcome = result.outcome
+        screen.say(f"{chosen.name}: {chosen.summary}", "bold")
+        screen.story(tell(result.history, outcome.findings))
+        screen.judged(outcome)
+        screen.say(f"reproduce: {outcome.reproduce}")
+        _finish(screen, report_of(under_test.name, outcome.seed, (outcome,)), json_file)
+
+
+@cli.command()
+@click.option("--dialect", default="jobs", show_default=True, help="The wire format.")
+@click.option("--contract", metavar="NAME|FILE", help="What it promises: a preset, or a contract in YAML.")
+@click.option("--scenario", metavar="NAME|FILE", help="Take contract, work and faults from a scenario.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="A port of one's own choice; any that is free.")
+@click.option("--webhook-url", metavar="URL", help="Where webhooks go, if the contract has them.")
+def serve(dialect: str, contract: str | None, scenario: str | None, port: int, webhook_url: str | None) -> None:
+    """Run the fake provider by itself, on the loopback interface, until SIGINT or SIGTERM."""
+    with _errors():
+        from fake_provider.contract import Contract
+        from fake_provider.dialects import DIALECTS
+        from harness.serving import CannotServeError, Played
+        from harness.serving import serve as run
+        from scenarios.loading import find, find_contract
+
+        if dialect not in DIALECTS:
+            raise _WrongUse(f"--dialect {dialect}: there is none; one of {', '.join(DIALECTS)}")
+        story = find(scenario) if scenario is not None else None
+        promised = story.contract if story is not None else Contract()
+        played = Played(
+            contract=find_contract(contract) if contract is not None else promised,
+            work=story.work if story is not None else {},
+            faults=story.faults if story is not None else (),
+            seed=story.seed if story is not None else 0,
+            dialect=dialect,
+        )
+        try:
+            run(played, port=port, webhook_url=webhook_url, say=_screen(None).say)
+        except CannotServeError as error:
+            raise _WrongUse(str(error)) from None
+
+
+@cli.command(name="list")
+@click.argument("kind", type=click.Choice(_KINDS))
+@_json
+def list_(kind: str, json_file: str | None) -> None:
+    """Show what there is of a KIND."""
+    with _errors():
+        from harness.report.catalogues import listing
+        from harness.report.machine import to_json
+
+        items = listing(kind)
+        screen = _screen(json_file)
+        width = max((len(item["id"]) for item in items), default=0)
+        for item in items:
+            screen.say(f"{item['id']:<{width}}  {item['summary']}")
+        if json_file is not None:
+            _write(json_file, to_json(items))
+
+
+def _resolved(ctx: click.Context, spec: str | None, mode: str | None) -> "Subject":
+    from harness.subjects import resolve
+
+    if _COMMAND in ctx.meta and not ctx.meta[_COMMAND]:
+        raise _WrongUse("there is no command after --")
+    subject = resolve(spec, ctx.meta.get(_COMMAND, ()))
+    if mode is not None and mode not in subject.modes:
+        raise _WrongUse(f"{subject.name} cannot run {mode}; it can run {', '.join(subject.modes)}")
+    return subject
+
+
+def _modes(scenario: "Scenario", subject: "Subject", wanted: str | None, *, named: bool) -> list[str]:
+    """Where to run a scenario, the fastest first.
+
+    Args:
+        scenario: what to run.
+        subject: and against what.
+        wanted: only this mode.
+        named: the scenario was asked for by name, so that it is an error if it can be run nowhere.
+    """
+    modes = [str(mode) for mode in subject.modes if mode in scenario.modes and wanted in {None, mode}]
+    if not modes and named:
+        asked = f"--mode {wanted}" if wanted else subject.name
+        raise _WrongUse(
+            f"{scenario.name} runs {', '.join(scenario.modes)}; {asked} rules that out ({', '.join(subject.modes)})"
+        )
+    return modes
+
+
+def _screen(json_file: str | None) -> "Screen":
+    """Where people read: standard output, or nowhere when the JSON goes there, which is checked first."""
+    from harness.report.terminal import Screen
+
+    if json_file not in {None, "-"} and not Path(str(json_file)).absolute().parent.is_dir():
+        raise _WrongUse(f"--json {json_file}: no directory {Path(str(json_file)).parent}")
+    return Screen(io.StringIO() if json_file == "-" else sys.stdout)
+
+
+def _finish(screen: "Screen", report: "Report", json_file: str | None) -> NoReturn:
+    from harness.report.machine import to_json
+
+    screen.verdict(report.verdict, report.reason)
+    if json_file is not None:
+        _write(json_file, to_json(report))
+    raise click.exceptions.Exit(report.verdict.exit_code)
+
+
+def _write(json_file: str, text: str) -> None:
+    with click.open_file(json_file, "w", encoding="utf-8") as stream:
+        stream.write(f"{text}\n")
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Turn the author's mistakes into one block on standard error and exit code 2."""
+    from harness.stage import SubjectError
+    from scenarios.loading import ScenarioError
+
+    try:
+        yield
+    except (ScenarioError, SubjectError) as error:
+        raise _WrongUse(str(error)) from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise _WrongUse(f"{error.filename}: {error.strerror}") from None
+
+
+def main() -> NoReturn:
+    """Run the command line. A bug of our own is no verdict on anyone: it ends as unknown, with its traceback."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        code = _INTERRUPTED
+    except Exception:  # noqa: BLE001  what else happens here is our fault
+        traceback.print_exc()
+        click.echo("This is a bug in jobsworth, not in the client under test.", err=True)
+        code = _UNKNOWN
+    sys.exit(code if isinstance(code, int) else 0)

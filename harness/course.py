@@ -1,0 +1,378 @@
+"""The course of one run: start, drive, strike, heal, drain, report. The same for every way to run a subject.
+
+A course applies steps to a stage and to the provider, and records what it did. It does not know what the subject is,
+nor whether time is real. It judges nothing: the judge looks on through the history, and ``conclude`` adds up what the
+run came to.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
+
+from fake_provider.boundary import Boundary
+from fake_provider.clock import Clock
+from fake_provider.facts import JobCreated, RequestSent
+from fake_provider.provider import ControlError
+from harness.history import Claimed, Commanded, Entry, History, LedgerRead, RunEnded, RunStarted
+from harness.rules.judge import Judge, Judgement
+from harness.stage import Notebook, Stage, Terms
+from harness.subject import Claim
+from harness.verdict import Finding, Outcome, decide
+from scenarios.model import (
+    Arm,
+    Cancel,
+    Complete,
+    Fail,
+    Heal,
+    Kill,
+    Reconcile,
+    Resume,
+    Scenario,
+    Start,
+    Step,
+    Stop,
+    Submit,
+    Wait,
+)
+
+__all__ = ["EXPECTATION", "Course"]
+
+EXPECTATION: Final = "scenario-expectation"
+"""The name under which a breach of a scenario's own ``ends`` and ``jobs`` is reported."""
+
+_REST_CHECK_S: Final = {"simulated": 1.0, "process": 0.1}
+"""How often the workers are asked whether all is at rest. Virtual seconds cost nothing; real ones are waited for."""
+
+
+class Course:
+    """One run, step by step.
+
+    Args:
+        scenario: the story. Its ``steps`` are not applied by themselves: the runner, or an explorer, applies them.
+        now: seconds since the run started.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        mode: str,
+        seed: int,
+        terms: Terms,
+        origin: str,
+        stage: Stage,
+        boundary: Boundary,
+        history: History,
+        notebook: Notebook,
+        judge: Judge,
+        clock: Clock,
+        now: Callable[[], float],
+    ) -> None:
+        self.scenario = scenario
+        self.mode = mode
+        self.seed = seed
+        self.history = history
+        self.judge = judge
+        self.boundary = boundary
+        self.stage = stage
+        self.now = now
+        self._terms = terms
+        self._origin = origin
+        self._notebook = notebook
+        self._clock = clock
+        self._requests: dict[str, str] = {}  # operation -> fingerprint of the first request for it
+        self._given: set[tuple[str, str]] = set()  # commands given, by operation
+        self._open: dict[tuple[str, str], tuple[_Order, str, asyncio.Future[Any]]] = {}  # the last of each, and to whom
+        self._claims: list[Claim] = []
+        self._doubts: list[str] = []
+        self._called = False
+        history.observe(self._watch)
+
+    # -- start and drive
+
+    async def start(self) -> None:
+        """Open the history and bring the workers up."""
+        self.history.record(
+            RunStarted(
+                scenario=self.scenario.name,
+                mode=self.mode,
+                seed=self.seed,
+                contract=dict(self._terms.contract),
+                timing=dict(self._terms.timing),
+                credential=_digest(self._terms.authorization.encode())[: len("sha256:") + 16],
+                origin=self._origin,
+            )
+        )
+        for worker in self.scenario.worker_ids:
+            await self.stage.start(worker)
+        await self.stage.settle()
+
+    async def advance_to(self, at: float) -> None:
+        """Let time pass until ``at`` seconds after the start."""
+        delay = at - self.now()
+        if delay > 0:
+            await asyncio.sleep(delay)
+        await self.stage.settle()
+
+    async def apply(self, step: Step) -> None:
+        """Do one step of a story at this moment. A step that has no object (no worker to kill) is a doubt, not an
+        error.
+        """
+        match step:
+            case Submit():
+                await self._submit(step)
+            case Cancel() | Reconcile():
+                await self._command(_Order(step.do, step.operation, {"who": step.who, "why": step.why}), step.worker)
+            case Start():
+                if self.stage.is_living(step.worker):
+                    self.doubt(step, f"{step.worker} is living already")
+                else:
+                    await self._start_again(step.worker)
+            case Kill() | Stop() | Resume():
+                self._treat_worker(step)
+            case Complete() | Fail():
+                self._end_job(step)
+            case Arm():
+                self.boundary.plan.arm(step.fault)
+            case Heal():
+                self.boundary.plan.heal()
+            case Wait():
+                pass  # the time has passed already
+            case _:
+                assert_never(step)
+        await self.stage.settle()
+
+    def doubt(self, step: Step, why: str) -> None:
+        """Note that a step could not be taken: a run without it proves nothing."""
+        self._doubts.append(f"step {step.do} at {step.at:g} s: {why}")
+
+    def _end_job(self, step: Complete | Fail) -> None:
+        now = self._clock.now()
+        try:
+            if isinstance(step, Complete):
+                self.boundary.complete(step.operation, now)
+            else:
+                self.boundary.fail(step.operation, now, step.error)
+        except ControlError as error:
+            self.doubt(step, str(error))
+
+    def _treat_worker(self, step: Kill | Stop | Resume) -> None:
+        if not self.stage.is_living(step.worker):
+            self.doubt(step, f"{step.worker} is not living")
+        elif isinstance(step, Kill):
+            self.stage.kill(step.worker)
+        elif isinstance(step, Stop):
+            self.stage.stop(step.worker, None)
+        else:
+            self.stage.resume(step.worker)
+
+    # -- commands
+
+    async def _submit(self, step: Submit) -> None:
+        fingerprint = _digest(json.dumps(step.request, sort_keys=True, separators=(",", ":")).encode())
+        first = self._requests.setdefault(step.operation, fingerprint)
+        order = _Order("submit", step.operation, {"request": step.request}, fingerprint, changed=fingerprint != first)
+        await self._command(order, step.worker)
+
+    async def _command(self, order: "_Order", worker: str | None = None) -> None:
+        told = worker or self._first_worker()
+        if told is None or not self.stage.is_living(told):
+            self._doubts.append(f"{order.command} {order.operation}: no living worker to tell")
+            return
+        key = (order.command, order.operation)
+        self.history.record(
+            Commanded(
+                command=order.command,
+                operation=order.operation,
+                worker=told,
+                fingerprint=order.fingerprint,
+                repeat_of=key in self._given and not order.changed,
+                changed=order.changed,
+            )
+        )
+        self._given.add(key)
+        done = await self.stage.command(told, order.command, order.operation, order.arguments)
+        if not order.changed:
+            self._open[key] = (order, told, done)
+
+    async def _repeat_lost_commands(self) -> None:
+        """Give a command again whose worker died before it took it, as a caller would that got no answer."""
+        for order, worker, done in list(self._open.values()):
+            if not done.done() and not self.stage.is_living(worker) and self._first_worker() is not None:
+                await self._command(order)
+
+    def _first_worker(self) -> str | None:
+        living = [worker for worker in self.scenario.worker_ids if self.stage.is_living(worker)]
+        running = [worker for worker in living if self.stage.is_running(worker)]
+        return next(iter(running or living), None)
+
+    async def _start_again(self, worker: str) -> None:
+        await self.stage.start(worker)
+        await self._repeat_lost_commands()
+
+    # -- heal, drain, report
+
+    async def finish(self) -> None:
+        """Wait for rest, heal, drain, ask for claims, read the books."""
+        await self._await_rest(self.now() + self._patience_s)
+        await self._heal()
+        healed_at = self.now()
+        at_rest = await self._await_rest(healed_at + self.scenario.drain_s, dead_workers_end_it=False)
+        # What comes after rest comes now: a worker that wakes up late, a webhook that is retried, one poll too many.
+        await self.advance_to(self.now() + self.scenario.timing.lease_s)
+        await self._report()
+        for line in self.boundary.ledger(self._clock.now()):
+            self.history.record(
+                LedgerRead(
+                    job=line.job,
+                    operation=line.operation,
+                    state=line.state,
+                    result_sha256=line.result_sha256,
+                    records=line.records,
+                    failed_items=line.failed_items,
+                )
+            )
+        self.history.record(RunEnded(at_rest=at_rest, drained_s=round(self.now() - healed_at, 6)))
+
+    @property
+    def _patience_s(self) -> float:
+        """How long an operation may take by its own deadlines: past that, only healing can help."""
+        timing = self.scenario.timing
+        return timing.create_deadline_s + timing.result_deadline_s + timing.cancel_deadline_s
+
+    async def _heal(self) -> None:
+        self.boundary.plan.heal()
+        for worker in self.scenario.worker_ids:
+            if self.stage.is_living(worker) and not self.stage.is_running(worker):
+                self.stage.resume(worker)
+        if self._first_worker() is None:
+            await self.stage.start(self.scenario.worker_ids[0])
+        await self._repeat_lost_commands()
+        await self.stage.settle()
+
+    async def _await_rest(self, until: float, *, dead_workers_end_it: bool = True) -> bool:
+        """Wait until every operation is at rest, but not past ``until``."""
+        interval = _REST_CHECK_S[self.mode]
+        while True:
+            if await self._is_all_at_rest():
+                return True
+            if self.now() >= until or (dead_workers_end_it and self._first_worker() is None):
+                return False
+            await self.advance_to(min(until, self.now() + interval))
+
+    async def _is_all_at_rest(self) -> bool:
+        waiting = {operation for command, operation in self._given if command == "submit"}
+        for worker in self.scenario.worker_ids:
+            if self.stage.is_running(worker):
+                claims = await self.stage.report(worker)
+                if not all(claim.at_rest for claim in claims):
+                    return False
+                waiting -= {claim.operation for claim in claims}
+        return not waiting and all(done.done() for _, _, done in self._open.values())
+
+    async def _report(self) -> None:
+        said: set[Claim] = set()
+        for worker in self.scenario.worker_ids:
+            if self.stage.is_running(worker):
+                for claim in await self.stage.report(worker):
+                    if claim not in said:  # workers on one store say the same
+                        said.add(claim)
+                        self._claims.append(claim)
+                        self._notebook.take_claim(worker, claim)
+
+    # -- what it came to
+
+    def conclude(self, *, reproduce: str, trouble: str | None = None) -> Outcome:
+        """Add up what the run came to.
+
+        Args:
+            reproduce: the command line that runs this once more.
+            trouble: why the run broke off, if it did.
+        """
+        self._notebook.close()
+        self.history.seal()
+        judgement = self.judge.conclude()
+        findings = (*judgement.findings, *self._broken_expectations())
+        verdict, reason = decide(findings=findings, doubts=self._all_doubts(judgement, trouble))
+        plan = self.boundary.plan
+        return Outcome(
+            scenario=self.scenario.name,
+            mode=self.mode,
+            seed=self.seed,
+            verdict=verdict,
+            reason=reason,
+            rules_judged=len(judgement.judged),
+            rules_not_judged=judgement.not_judged,
+            faults_planned=plan.planned,
+            faults_struck=plan.struck,
+            findings=findings,
+            history_sha256=self.history.sha256(),
+            reproduce=reproduce,
+        )
+
+    def _all_doubts(self, judgement: Judgement, trouble: str | None) -> Iterator[str]:
+        if trouble is not None:
+            yield trouble
+        yield from self._doubts
+        for number, fault in self.boundary.plan.unstruck():
+            yield f"fault {number} ({fault.kind} at {fault.at}) never struck"
+        for rule, error in judgement.crashed:
+            yield f"the rule {rule} crashed: {error}"
+        if not judgement.judged:
+            yield "no rule had anything to judge"
+        if self._given and not self._called:
+            yield "the subject never called the provider"
+
+    def _broken_expectations(self) -> Iterator[Finding]:
+        requirement = next(iter(self.scenario.requirements), "W10")
+        for operation, ends in self.scenario.ends.items():
+            states = sorted({claim.state for claim in self._claims if claim.operation == operation})
+            if not set(states) <= set(ends) or not states:
+                yield Finding(
+                    rule=EXPECTATION,
+                    requirement=requirement,
+                    message=f"{operation} ended as {' and '.join(states) or 'nothing anyone claims'}; "
+                    f"this story allows {' or '.join(ends)}",
+                    facts=tuple(
+                        entry.seq
+                        for entry in self.history
+                        if isinstance(entry.fact, Claimed) and entry.fact.operation == operation
+                    ),
+                )
+        for operation, expected in self.scenario.jobs.items():
+            created = [
+                entry
+                for entry in self.history
+                if isinstance(entry.fact, JobCreated) and entry.fact.operation == operation
+            ]
+            if len(created) > expected:
+                yield Finding(
+                    rule=EXPECTATION,
+                    requirement=requirement,
+                    message=f"the provider made {len(created)} jobs for {operation}; this story allows {expected}",
+                    facts=tuple(entry.seq for entry in created),
+                )
+
+    # -- inside
+
+    def _watch(self, entry: Entry) -> None:
+        if isinstance(entry.fact, RequestSent):
+            self._called = True
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Something a worker is told to do."""
+
+    command: str
+    operation: str
+    arguments: Mapping[str, Any]
+    fingerprint: str | None = None
+    changed: bool = False
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

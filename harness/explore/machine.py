@@ -1,0 +1,436 @@
+"""Random exploration: a Hypothesis state machine that drives one simulated run, step by step, and judges it as it goes.
+
+What the machine does becomes a scenario as it does it, so that a failure, once Hypothesis has shrunk it, is a
+scenario file like any other. ``machine_for`` makes the machine for anyone's own suite; ``explore`` runs it and adds
+up what was seen.
+"""
+
+import time
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, Final
+
+import hypothesis.strategies as st
+import msgspec
+from hypothesis import HealthCheck, seed, settings
+from hypothesis.errors import FlakyFailure
+from hypothesis.reporting import with_reporter
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from fake_provider.contract import Contract
+from fake_provider.facts import FaultStruck
+from fake_provider.faults import AnyFault
+from fake_provider.work import Work
+from harness.explore.strategies import contracts, faults, works
+from harness.history import Entry, StateRecorded
+from harness.runner import Simulation
+from harness.simulation import SimulationError
+from harness.stage import Stage, SubjectError
+from harness.subject import Factory
+from harness.subjects.resolve import REFERENCE, Subject
+from harness.verdict import Finding, Verdict, decide
+from scenarios.model import (
+    Arm,
+    Cancel,
+    Complete,
+    Fail,
+    Kill,
+    Resume,
+    Scenario,
+    Start,
+    Step,
+    Stop,
+    Submit,
+    Wait,
+)
+
+__all__ = ["Exploration", "Machine", "RuleBroken", "Tally", "explore", "machine_for"]
+
+MAX_OPERATIONS: Final = 3
+"""Enough for one operation to disturb another; more only make failures harder to read."""
+
+WORKERS: Final = 2
+"""Enough for every race about a lease."""
+
+FAULTS: Final = faults(operations=MAX_OPERATIONS, workers=WORKERS)
+
+_NAME: Final = "found-by-exploration"
+
+
+class RuleBroken(AssertionError):
+    """A run of the machine in which rules were broken. Each rule has a subclass, so that shrinking keeps to the
+    rule.
+    """
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        super().__init__(
+            "\n".join(f"{finding.rule} ({finding.requirement}): {finding.message}" for finding in findings)
+        )
+
+
+@cache
+def _broken(rule_id: str) -> type[RuleBroken]:
+    """One class for each rule: Hypothesis takes errors of one class for one failure, and shrinks within it."""
+    return type(f"RuleBroken[{rule_id}]", (RuleBroken,), {})
+
+
+class Tally:
+    """What was visited by all runs of a machine together."""
+
+    def __init__(self) -> None:
+        self.examples = 0
+        self.steps = 0
+        self.judged = 0
+        self.transitions: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.commit_points: Counter[str] = Counter()
+        self.failure: tuple[Scenario, tuple[Finding, ...]] | None = (
+            None  # the last one seen: after shrinking, the least
+        )
+
+    def observe(self, entry: Entry) -> None:
+        """Count one entry of a history."""
+        match entry.fact:
+            case StateRecorded(before=before, after=after) if before != after:
+                self.transitions[f"{before or 'new'} -> {after}"] += 1
+            case FaultStruck(kind=kind, point=point):
+                self.faults[kind] += 1
+                self.commit_points[point.value] += 1
+
+
+class Machine(RuleBasedStateMachine):
+    """One simulated run. Made concrete by :func:`machine_for`."""
+
+    factory: ClassVar[Factory]
+    contract: ClassVar[Contract | None] = None  # None: drawn for each run
+    run_seed: ClassVar[int] = 0
+    tally: ClassVar[Tally]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.simulation: Simulation | None = None
+        self.steps: list[Step] = []
+        self.over = False
+
+    # -- the beginning
+
+    @initialize(contract=contracts(), work=st.tuples(*[works()] * MAX_OPERATIONS), armed=st.lists(FAULTS, max_size=4))
+    def begin(self, contract: Contract, work: tuple[Work, ...], armed: list[AnyFault]) -> None:
+        self.scenario = Scenario(
+            name=_NAME,
+            summary="Found by random exploration, and shrunk.",
+            contract=self.contract or contract,
+            workers=WORKERS,
+            work={f"op-{number}": each for number, each in enumerate(work, start=1)},
+            steps=tuple(Submit(at=0, operation=f"op-{number}") for number in range(1, MAX_OPERATIONS + 1)),
+            modes=("simulated",),
+            seed=self.run_seed,
+        )
+        self.submitted: list[str] = []
+        self.simulation = Simulation(self.scenario, type(self).factory, seed=self.run_seed)
+        self.simulation.history.observe(self.tally.observe)
+        self.simulation.start()
+        for fault in armed:
+            self._apply(Arm(at=0, fault=fault))
+        self.submit()
+
+    # -- what people and programs do
+
+    @rule()
+    @precondition(lambda self: len(self.submitted) < MAX_OPERATIONS and self._has_living)
+    def submit(self) -> None:
+        operation = f"op-{len(self.submitted) + 1}"
+        self.submitted.append(operation)
+        self._apply(Submit(at=self._now, operation=operation))
+
+    @rule(which=st.integers(0, MAX_OPERATIONS - 1))
+    @precondition(lambda self: self.submitted and self._has_living)
+    def repeat_submit(self, which: int) -> None:
+        self._apply(Submit(at=self._now, operation=self._pick(which)))
+
+    @rule(which=st.integers(0, MAX_OPERATIONS - 1))
+    @precondition(lambda self: self.submitted and self._has_living)
+    def changed_submit(self, which: int) -> None:
+        self._apply(Submit(at=self._now, operation=self._pick(which), parameters={"changed": True}))
+
+    @rule(which=st.integers(0, MAX_OPERATIONS - 1))
+    @precondition(lambda self: self.submitted and self._has_living)
+    def cancel(self, which: int) -> None:
+        self._apply(Cancel(at=self._now, operation=self._pick(which)))
+
+    # -- what time and the provider do
+
+    @rule(tenths=st.integers(1, 10))
+    def let_a_moment_pass(self, tenths: int) -> None:
+        self._advance(tenths / 10)
+
+    @rule(seconds=st.integers(1, 30))
+    def let_time_pass(self, seconds: int) -> None:
+        self._advance(seconds)
+
+    @rule(which=st.integers(0, MAX_OPERATIONS - 1))
+    @precondition(lambda self: self._unfinished)
+    def complete_job(self, which: int) -> None:
+        unfinished = self._unfinished
+        self._apply(Complete(at=self._now, operation=unfinished[which % len(unfinished)]))
+
+    @rule(which=st.integers(0, MAX_OPERATIONS - 1))
+    @precondition(lambda self: self._unfinished)
+    def fail_job(self, which: int) -> None:
+        unfinished = self._unfinished
+        self._apply(Fail(at=self._now, operation=unfinished[which % len(unfinished)]))
+
+    @rule(fault=FAULTS)
+    def arm(self, fault: AnyFault) -> None:
+        self._apply(Arm(at=self._now, fault=fault))
+
+    # -- what happens to hosts
+
+    @rule(worker=st.integers(1, WORKERS))
+    @precondition(lambda self: self._has_living)
+    def kill(self, worker: int) -> None:
+        if self._stage.is_living(f"w{worker}"):
+            self._apply(Kill(at=self._now, worker=f"w{worker}"))
+
+    @rule()
+    @precondition(lambda self: self._dead)
+    def start(self) -> None:
+        self._apply(Start(at=self._now, worker=self._dead[0]))
+
+    @rule(worker=st.integers(1, WORKERS))
+    @precondition(lambda self: self._has_running)
+    def stop(self, worker: int) -> None:
+        if self._stage.is_running(f"w{worker}"):
+            self._apply(Stop(at=self._now, worker=f"w{worker}"))
+
+    @rule()
+    @precondition(lambda self: self._stopped)
+    def resume(self) -> None:
+        self._apply(Resume(at=self._now, worker=self._stopped[0]))
+
+    @rule(worker=st.integers(1, WORKERS))
+    @precondition(lambda self: self._has_running)
+    def let_a_lease_run_out(self, worker: int) -> None:
+        if self._stage.is_running(f"w{worker}"):
+            self._apply(Stop(at=self._now, worker=f"w{worker}"))
+            self._advance(1.5 * self.scenario.timing.lease_s)
+            self._apply(Resume(at=self._now, worker=f"w{worker}"))
+
+    # -- the end
+
+    def teardown(self) -> None:
+        """Heal, drain to rest, and judge what only the end can show."""
+        if self.simulation is None:
+            return
+        self.tally.examples += 1
+        with self.simulation as simulation:
+            if self.over:
+                return
+            simulation.finish()
+            outcome = simulation.conclude(REFERENCE).outcome
+            self.tally.judged += outcome.rules_judged
+            self._check(outcome.findings)
+
+    # -- inside
+
+    def _apply(self, step: Step) -> None:
+        assert self.simulation is not None
+        self.tally.steps += 1
+        self.steps.append(step)
+        self.simulation.apply(step)
+        self._check(self.simulation.judge.findings)
+
+    def _advance(self, seconds: float) -> None:
+        assert self.simulation is not None
+        self.tally.steps += 1
+        until = round(self._now + seconds, 3)
+        self.steps.append(Wait(at=until))
+        self.simulation.advance_to(until)
+        self._check(self.simulation.judge.findings)
+
+    def _check(self, findings: tuple[Finding, ...]) -> None:
+        if not findings:
+            return
+        self.over = True
+        self.tally.failure = (self._as_scenario(), findings)
+        raise _broken(findings[0].rule)(findings)
+
+    def _as_scenario(self) -> Scenario:
+        story = {
+            **self.scenario.model_dump(),
+            "steps": [step.model_dump() for step in self.steps],
+            "work": {key: self.scenario.work[key].model_dump() for key in self.submitted},
+        }
+        return Scenario.model_validate(story)
+
+    def _pick(self, which: int) -> str:
+        return self.submitted[which % len(self.submitted)]
+
+    @property
+    def _now(self) -> float:
+        assert self.simulation is not None
+        return self.simulation.now
+
+    @property
+    def _stage(self) -> Stage:
+        assert self.simulation is not None
+        return self.simulation.course.stage
+
+    @property
+    def _has_living(self) -> bool:
+        return any(self._stage.is_living(worker) for worker in self.scenario.worker_ids)
+
+    @property
+    def _has_running(self) -> bool:
+        return any(self._stage.is_running(worker) for worker in self.scenario.worker_ids)
+
+    @property
+    def _dead(self) -> list[str]:
+        return [worker for worker in self.scenario.worker_ids if not self._stage.is_living(worker)]
+
+    @property
+    def _stopped(self) -> list[str]:
+        stage = self._stage
+        return [each for each in self.scenario.worker_ids if stage.is_living(each) and not stage.is_running(each)]
+
+    @property
+    def _unfinished(self) -> list[str]:
+        assert self.simulation is not None
+        return self.simulation.unfinished_operations()
+
+
+def machine_for(
+    factory: Factory, contract: Contract | None = None, *, tally: Tally | None = None, run_seed: int = 0
+) -> type[Machine]:
+    """Return a state machine class for a simulated client; its ``TestCase`` goes into any test suite.
+
+    Args:
+        factory: makes the client, as for ``jobsworth check package.module:factory``.
+        contract: what the provider promises; drawn anew for each run if left out.
+        tally: counts what is visited.
+        run_seed: what the randomness inside each run starts from.
+    """
+    attributes = {
+        "factory": staticmethod(factory),
+        "contract": contract,
+        "tally": tally or Tally(),
+        "run_seed": run_seed,
+        "__doc__": f"Exploration of {getattr(factory, '__module__', '')}:{getattr(factory, '__qualname__', factory)}.",
+    }
+    return type("ExplorationMachine", (Machine,), attributes)
+
+
+class Exploration(msgspec.Struct, frozen=True, kw_only=True):
+    """What an exploration came to."""
+
+    verdict: Verdict
+    reason: str
+    examples: int
+    steps: int
+    seconds: float
+    transitions_seen: dict[str, int]
+    faults_struck_by_kind: dict[str, int]
+    commit_points_struck: dict[str, int]
+    findings: tuple[Finding, ...]
+    saved_scenario: str | None
+    reproduce: str
+
+
+def explore(
+    subject: Subject,
+    *,
+    examples: int,
+    steps: int,
+    seed: int,
+    save: Path | None = None,
+    contract: Contract | None = None,
+) -> Exploration:
+    """Run the machine against a subject until a rule breaks, or ``examples`` runs have passed.
+
+    Args:
+        examples: runs to make.
+        steps: steps a run may have.
+        seed: the same seed makes the same runs.
+        save: a folder for the scenario file of a failure; made if absent.
+
+    Raises:
+        SubjectError: the subject cannot be simulated.
+    """
+    if subject.factory is None:
+        raise SubjectError(f"{subject.name!r} cannot be explored: exploration needs a client that can be simulated")
+    tally = Tally()
+    machine = machine_for(subject.factory, contract, tally=tally, run_seed=seed)
+    began = time.perf_counter()
+    reason = _run(machine, examples=examples, steps=steps, seed_=seed)
+    seconds = time.perf_counter() - began
+    findings: tuple[Finding, ...] = ()
+    saved = None
+    if tally.failure is not None:
+        scenario, findings = tally.failure
+        saved = _save(scenario, findings, save) if save is not None else None
+    verdict, why = _verdict(tally, findings, reason)
+    return Exploration(
+        verdict=verdict,
+        reason=why,
+        examples=tally.examples,
+        steps=tally.steps,
+        seconds=round(seconds, 3),
+        transitions_seen=dict(sorted(tally.transitions.items())),
+        faults_struck_by_kind=dict(sorted(tally.faults.items())),
+        commit_points_struck=dict(sorted(tally.commit_points.items())),
+        findings=findings,
+        saved_scenario=str(saved) if saved else None,
+        reproduce=f"jobsworth explore {subject.name} --examples {examples} --steps {steps} --seed {seed}",
+    )
+
+
+def _run(machine: type[Machine], *, examples: int, steps: int, seed_: int) -> str | None:
+    """Run the machine; return why it broke off if that was not because of a rule."""
+    options = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        database=None,  # the seed alone decides what is run
+        deadline=None,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        # Hypothesis would print the failing steps; the scenario says the same, and standard output may be promised to
+        # JSON.
+        with with_reporter(_say_nothing):
+            run_state_machine_as_test(seed(seed_)(machine), settings=options)
+    except RuleBroken:
+        return None
+    except FlakyFailure as error:
+        return f"the subject does not behave the same twice: {error}"
+    except SimulationError as error:
+        return str(error)
+    return None
+
+
+def _say_nothing(_text: object) -> None:
+    """Hypothesis's reporter while its words are not wanted."""
+
+
+def _verdict(tally: Tally, findings: tuple[Finding, ...], broke_off: str | None) -> tuple[Verdict, str]:
+    doubts = []
+    if broke_off:
+        doubts.append(broke_off)
+    if not tally.examples:
+        doubts.append("no run was made")
+    if not tally.judged and not findings:
+        doubts.append("no rule had anything to judge")
+    if not tally.faults:
+        doubts.append("no fault struck")
+    return decide(findings=findings, doubts=doubts)
+
+
+def _save(scenario: Scenario, findings: tuple[Finding, ...], folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    named = scenario.model_copy(update={"name": f"explored-{findings[0].rule}", "summary": findings[0].message})
+    path = folder / f"{named.name}.yaml"
+    path.write_text(named.dump_yaml(), encoding="utf-8")
+    return path

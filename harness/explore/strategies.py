@@ -1,0 +1,107 @@
+"""What the machine draws from: contracts, what jobs do, and faults at addresses. Small numbers first, so that
+failures shrink to them.
+"""
+
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
+
+import hypothesis.strategies as st
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from fake_provider.addresses import Address
+from fake_provider.contract import Cancel, CancelEffect, Contract, FinishedCancel, RetryAfter, Status, Webhooks
+from fake_provider.facts import Endpoint
+from fake_provider.faults import KINDS, UNTIL_HEALED, AnyFault
+from fake_provider.faults.kinds import Fault
+from fake_provider.work import Work
+from harness.subject import STATES
+
+__all__ = ["contracts", "faults", "works"]
+
+MAX_OCCURRENCE: Final = 4
+"""A client in good order makes few requests of a kind in one run; a later occurrence would seldom be reached."""
+
+_SECONDS: Final = (0.5, 1.5, 3.0, 6.0, 600.0, 100_000.0)
+"""Under and over the request time-out, the lease, a signature's tolerance, and a token's lifetime."""
+
+_NUMBERS: Final = {"seconds": _SECONDS, "for_s": (0.5, 3.0, 8.0)}
+"""What to try for a parameter, by its name, in whichever kind it stands; the kind's own limits leave some of it."""
+
+_STATES: Final = tuple(sorted(STATES))
+
+
+def contracts() -> st.SearchStrategy[Contract]:
+    """Draw a provider that can be worked with: promises differ, none is missing."""
+    return st.builds(
+        Contract,
+        webhooks=st.builds(Webhooks, enabled=st.booleans(), progress_events=st.booleans()),
+        cancel=st.builds(
+            Cancel,
+            effect=st.sampled_from(CancelEffect),
+            finished=st.sampled_from(FinishedCancel),
+            repeatable=st.booleans(),
+        ),
+        status=st.builds(Status, retry_after=st.sampled_from(RetryAfter), retry_after_s=st.integers(0, 3)),
+    )
+
+
+def works() -> st.SearchStrategy[Work]:
+    """Draw what a job does."""
+    return st.one_of(
+        st.builds(Work, takes_s=st.sampled_from((2.0, 0.0, 0.5, 5.0, 25.0)), records=st.integers(0, 3)),
+        st.builds(Work, takes_s=st.sampled_from((2.0, 0.5)), outcome=st.just("failed")),
+        st.builds(Work, takes_s=st.just(2.0), records=st.just(3), failed_items=st.integers(1, 3)),
+    )
+
+
+def faults(*, operations: int, workers: int) -> st.SearchStrategy[AnyFault]:
+    """Draw a fault of any kind at any place where it can strike."""
+    who = [None, None, None, *(f"op-{number}" for number in range(1, operations + 1))]
+    hosts = [f"w{number}" for number in range(1, workers + 1)]
+    return st.one_of([_of_kind(kind, who, hosts) for kind in KINDS.values()])
+
+
+def _of_kind(kind: type[Fault], operations: list[str | None], workers: list[str]) -> st.SearchStrategy[AnyFault]:
+    places = [(endpoint, point) for endpoint, points in kind.strikes_at.items() for point in points]
+    parameters = st.fixed_dictionaries(
+        {
+            name: st.sampled_from(choices)
+            for name, field in sorted(kind.model_fields.items())
+            if name != "kind" and (choices := _choices(name, field))
+        }
+    )
+
+    @st.composite
+    def one(draw: st.DrawFn) -> AnyFault:
+        endpoint, point = draw(st.sampled_from(places))
+        # Early occurrences of anyone's exchange are listed first and most: a fault that is never reached tells nothing.
+        occurrence = draw(st.sampled_from((1, 1, 1, 2, 2, 3, MAX_OCCURRENCE)))
+        times = draw(st.sampled_from((1, 1, 1, 2, UNTIL_HEALED)))
+        by_worker = endpoint is not Endpoint.WEBHOOK and draw(st.integers(0, 3)) == 3
+        at = Address(
+            endpoint=endpoint,
+            point=point,
+            occurrence=occurrence,
+            worker=draw(st.sampled_from(workers)) if by_worker else None,
+            operation=None if by_worker else draw(st.sampled_from(operations)),
+            state=draw(st.sampled_from((None, *_STATES))) if endpoint is Endpoint.STORE else None,
+        )
+        return kind(at=at, times=times, **draw(parameters))
+
+    return one()
+
+
+def _choices(name: str, field: FieldInfo) -> tuple[Any, ...]:
+    """What a parameter may be drawn from; nothing for one that is best left at its default."""
+    if get_origin(field.annotation) is Literal:
+        return get_args(field.annotation)
+    limits: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])
+    return tuple(number for number in _NUMBERS.get(name, ()) if _is_valid(limits, number))
+
+
+def _is_valid(limits: TypeAdapter[Any], value: object) -> bool:
+    try:
+        limits.validate_python(value)
+    except ValidationError:
+        return False
+    return True

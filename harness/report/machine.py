@@ -1,0 +1,113 @@
+"""Reports for machines: versioned JSON with a published schema (``docs/report.schema.json``)."""
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from harness.verdict import Finding, Outcome, Verdict, merge
+
+if TYPE_CHECKING:
+    from harness.explore.machine import Exploration
+
+__all__ = ["FORMAT", "ExploreReport", "Report", "explored", "report_of", "schema", "to_json", "version_of_this"]
+
+FORMAT: Final = 1
+_INDENT: Final = 2
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``check`` and ``replay`` found. ``format`` changes when a reader of the old form would be misled."""
+
+    format: Literal[1]
+    version: str  # of jobsworth
+    subject: str
+    seed: int
+    verdict: Verdict
+    reason: str
+    runs: tuple[Outcome, ...]
+
+
+class ExploreReport(Report, frozen=True, kw_only=True):
+    """What ``explore`` found. ``runs`` is empty: the examples are counted, and the one that failed is a scenario."""
+
+    examples: int
+    steps: int
+    seconds: float
+    transitions_seen: dict[str, int]
+    faults_struck_by_kind: dict[str, int]
+    commit_points_struck: dict[str, int]
+    findings: tuple[Finding, ...]
+    saved_scenario: str | None = None
+    reproduce: str
+
+
+def report_of(subject: str, seed: int, runs: tuple[Outcome, ...]) -> Report:
+    """Merge the outcomes of several runs into one report."""
+    verdict = merge(run.verdict for run in runs)
+    return Report(
+        format=FORMAT,
+        version=version_of_this(),
+        subject=subject,
+        seed=seed,
+        verdict=verdict,
+        reason=_reason(verdict, runs),
+        runs=runs,
+    )
+
+
+def explored(subject: str, seed: int, found: "Exploration") -> ExploreReport:
+    """The report of what :func:`harness.explore.machine.explore` found."""
+    return ExploreReport(
+        format=FORMAT,
+        version=version_of_this(),
+        subject=subject,
+        seed=seed,
+        verdict=found.verdict,
+        reason=found.reason,
+        runs=(),
+        examples=found.examples,
+        steps=found.steps,
+        seconds=found.seconds,
+        transitions_seen=dict(found.transitions_seen),
+        faults_struck_by_kind=dict(found.faults_struck_by_kind),
+        commit_points_struck=dict(found.commit_points_struck),
+        findings=tuple(found.findings),
+        saved_scenario=found.saved_scenario,
+        reproduce=found.reproduce,
+    )
+
+
+def to_json(value: object) -> str:
+    """Return ``value`` as JSON a person can read, without a line feed at the end."""
+    return msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=_INDENT).decode()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of every report, for ``docs/report.schema.json``."""
+    shapes, components = msgspec.json.schema_components([Report, ExploreReport], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Report of jobsworth",
+        "description": "An explore report has the keys of a report and more, so it is matched first.",
+        "anyOf": [shapes[1], shapes[0]],
+        "$defs": components,
+    }
+
+
+def version_of_this() -> str:
+    """The version of the installed distribution; "unknown" in a bare checkout."""
+    try:
+        return version("jobsworth")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _reason(verdict: Verdict, runs: tuple[Outcome, ...]) -> str:
+    if not runs:
+        return "nothing was run"
+    if verdict is Verdict.PASS:
+        return f"all {len(runs)} runs passed" if len(runs) > 1 else runs[0].reason
+    guilty = [run for run in runs if run.verdict is verdict]
+    first = f"{guilty[0].scenario} ({guilty[0].mode}): {guilty[0].reason}"
+    return first if len(runs) == 1 else f"{len(guilty)} of {len(runs)} runs: {verdict.value}; the first, {first}"

@@ -1,0 +1,29 @@
+"""The rule book: one module for each section of requirements. Importing this package enters every rule."""
+
+from harness.rules import (
+    cancelling,
+    collecting,
+    creating,
+    delivery,
+    liveness,
+    observing,
+    reconciling,
+    records,
+    scheduling,
+    transitions,
+    webhooks,
+)
+
+__all__ = [
+    "cancelling",
+    "collecting",
+    "creating",
+    "delivery",
+    "liveness",
+    "observing",
+    "reconciling",
+    "records",
+    "scheduling",
+    "transitions",
+    "webhooks",
+]

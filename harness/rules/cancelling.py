@@ -1,0 +1,319 @@
+"""W6: cancelling needs confirmation and a damage boundary."""
+
+from collections.abc import Iterator
+
+from fake_provider.contract import CancelEffect
+from fake_provider.facts import Endpoint, Fate
+from harness.history import Claimed, Entry
+from harness.rules.creating import NoteBeforeRequest
+from harness.rules.observing import DeadlineClaim
+from harness.rules.registry import Needs, Rule, rule
+from harness.rules.views import Exchange, Operation
+from harness.rules.words import answered, at, seconds, sent
+from harness.verdict import Finding
+
+__all__: list[str] = []
+
+CANCEL = frozenset({Endpoint.CANCEL})
+OPEN_STATES = frozenset({None, "queued", "running", "cancelling"})
+
+
+@rule(id="cancel-intent-recorded-first", requirement="W6.1", needs=Needs.HISTORY)
+class CancelIntentRecordedFirst(NoteBeforeRequest):
+    """Before a cancel call leaves, ``cancel_requested`` is on record.
+
+    Who wants it and why comes first; then the call. Else a worker that dies in between leaves a cancelled job nobody
+    asked for.
+    """
+
+    endpoints = CANCEL
+
+    def missing(self, _exchange: Exchange, operation: Operation, /) -> bool:
+        return "cancel_requested" not in operation.recorded_states
+
+    def breach(self, exchange: Exchange, operation: Operation) -> Finding:
+        return self.finding(
+            f"{sent(exchange)} for {operation.id} left before cancel_requested was on record. Record the intent first.",
+            exchange.sent,
+        )
+
+
+@rule(id="cancel-only-when-commanded", requirement="W6.1", needs=Needs.WIRE)
+class CancelOnlyWhenCommanded(Rule):
+    """A cancel call follows a stop command.
+
+    Or a submit with changed parameters, on which the old operation may be cancelled. A deadline, an error or a
+    shutdown is no command.
+    """
+
+    endpoints = CANCEL
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.request.operation or "")
+        self.judged += 1
+        if (
+            not operation.cancels
+            and operation.changed is None
+            and operation.asked is None
+            and self.first_time(operation.id)
+        ):
+            yield self.finding(
+                f"{sent(exchange)} cancels job {exchange.request.job} of {operation.id}, and nobody had asked for "
+                "that. "
+                "Cancel only on a recorded command, with who and why.",
+                exchange.sent,
+            )
+
+
+@rule(id="cancel-only-where-offered", requirement="W6.1", needs=Needs.WIRE)
+class CancelOnlyWhereOffered(Rule):
+    """No cancel call is sent to a provider that documents none."""
+
+    endpoints = CANCEL
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        self.judged += 1
+        if self.world.contract.cancel.effect is CancelEffect.UNSUPPORTED and self.first_time(
+            exchange.request.operation
+        ):
+            yield self.finding(
+                f"{sent(exchange)} for {exchange.request.operation} calls what the contract does not offer. "
+                "Say that this job cannot be cancelled.",
+                exchange.sent,
+            )
+
+
+@rule(id="cancel-names-recorded-job", requirement="W6.1", needs=Needs.HISTORY)
+class CancelNamesRecordedJob(NoteBeforeRequest):
+    """A cancel call names the job that is on record for the operation."""
+
+    endpoints = CANCEL
+
+    def missing(self, exchange: Exchange, operation: Operation) -> bool:
+        return exchange.request.job is not None and exchange.request.job != operation.remote_job
+
+    def breach(self, exchange: Exchange, operation: Operation) -> Finding:
+        return self.finding(
+            f"{sent(exchange)} for {operation.id} cancels job {exchange.request.job}; on record is "
+            f"{operation.remote_job or 'none'}. "
+            "Cancel with the stored job id.",
+            exchange.sent,
+        )
+
+
+@rule(id="one-cancel-per-intent", requirement="W6.4", needs=Needs.WIRE)
+class OneCancelPerIntent(Rule):
+    """One stop command leads to one cancel call, sent by the lease owner.
+
+    It is sent again only if what came of it is uncertain and the contract calls a second one harmless, after a 429
+    (nothing was done), or on a further command.
+    """
+
+    endpoints = CANCEL
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.request.operation or "")
+        self.judged += 1
+        previous = exchange.previous
+        if previous is None:
+            return
+        since = previous.sent.seq
+        commands = [operation.asked, *operation.cancels[-1:]]
+        if any(command is not None and command.seq > since for command in commands):
+            return
+        repeatable = self.world.contract.cancel.repeatable
+        if previous.redirected or (previous.maybe_read and previous.status == 429):
+            return
+        if repeatable and self._uncertain(previous, exchange.request.worker):
+            return
+        why = "the outcome was certain" if repeatable else "the contract does not call a second cancel harmless"
+        yield self.finding(
+            f"{sent(exchange)} for {operation.id} is call {len(operation.calls[Endpoint.CANCEL])} for one stop "
+            "command: "
+            f"{sent(previous)} was {answered(previous)}, and {why}. Send one cancel for each intent, and observe on.",
+            previous.sent,
+            previous.ended,
+            exchange.sent,
+        )
+
+    def _uncertain(self, cancel: Exchange, worker: str) -> bool:
+        status = cancel.status
+        return (
+            not self.world.surely_read(cancel, by=worker)
+            or status is None
+            or status >= 500
+            or status in {404, 408, 425}
+        )
+
+
+@rule(id="no-cancel-after-terminal", requirement="W6.4", needs=Needs.WIRE)
+class NoCancelAfterTerminal(Rule):
+    """No cancel call is sent for a job whose terminal state was surely read before."""
+
+    endpoints = CANCEL
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.request.operation or "")
+        self.judged += 1
+        terminal = operation.terminal_read
+        if (
+            terminal is None
+            or terminal.ended is None
+            or not self.world.surely_read(terminal, by=exchange.request.worker)
+        ):
+            return
+        if exchange.sent.at <= terminal.ended.at + self.world.slack_s:  # on its way when the answer came
+            return
+        if self.first_time(operation.id):
+            yield self.finding(
+                f"{sent(exchange)} cancels job {exchange.request.job} of {operation.id}, which {sent(terminal)} had "
+                "shown to be "
+                f"{terminal.answer and terminal.answer.canonical_state} {at(terminal.ended)}. There is nothing left "
+                "to stop.",
+                terminal.ended,
+                exchange.sent,
+            )
+
+
+@rule(id="stop-command-acted-upon", requirement="W6.3", needs=Needs.WIRE)
+class StopCommandActedUpon(Rule):
+    """A stop command leads to a cancel call once the job is known, unless the job ended first.
+
+    A command that comes while the create is unresolved is kept until then. Judged where the worker that took the
+    command and the one that learned the job id were left alone for as long as acting may take.
+    """
+
+    def at_end(self) -> Iterator[Finding]:
+        if self.world.contract.cancel.effect is CancelEffect.UNSUPPORTED or self.world.ended is None:
+            return
+        for operation in self.world.operations.values():
+            known = self.world.known_job(operation)
+            if not operation.cancels or known is None or known[1].ended is None:
+                continue
+            cancel = operation.calls.get(Endpoint.CANCEL)
+            if cancel:
+                self.judged += 1
+                continue
+            command, accepted = operation.cancels[0], known[1].ended
+            begin = max(command, accepted, key=lambda entry: entry.seq)
+            job = self.world.jobs.get(known[0])
+            due = begin.at + self.world.longest_wait_s
+            ended_first = job is None or (job.terminal and job.moved is not None and job.moved.at <= due)
+            if ended_first or self.world.ended.at <= due or not self._free_to_act(operation, begin, due):
+                continue
+            self.judged += 1
+            yield self.finding(
+                f"{operation.id} was to be stopped {at(command)}, its job {known[0]} was known {at(accepted)}, and no "
+                "cancel call was "
+                f"sent until the end {at(self.world.ended)}. Keep the command, and act on it as soon as the job is "
+                "known.",
+                command,
+                accepted,
+                self.world.ended,
+            )
+
+    def _free_to_act(self, operation: Operation, begin: Entry, due: float) -> bool:
+        if any(
+            isinstance(entry.fact, Claimed) and entry.fact.state == "human_decision_required"
+            for entry in operation.claims.values()
+        ):
+            return False
+        reads = operation.calls.get(Endpoint.STATUS, ())
+        if any(
+            ((each.answer and each.answer.retry_after_s) or 0) > self.world.contract.status.retry_after_s
+            for each in reads
+        ):
+            return False  # it was told to wait longer than usual
+        command = operation.cancels[0]
+        return all(
+            (cut_at := worker.cut_after(min(begin.seq, command.seq))) is None or cut_at > due
+            for worker in self.world.workers.values()
+        )
+
+
+@rule(id="observation-continues-after-cancel", requirement="W6.2", needs=Needs.WIRE)
+class ObservationContinuesAfterCancel(Rule):
+    """After a cancel call that was accepted, not confirmed, the job is observed on.
+
+    ``cancelled``, ``succeeded`` and ``failed`` are all possible ends, and only observation tells which one it was.
+    """
+
+    def at_end(self) -> Iterator[Finding]:
+        for operation in self.world.operations.values():
+            cancels = operation.calls.get(Endpoint.CANCEL, ())
+            for cancel in cancels[:1]:
+                yield from self._judge(operation, cancel)
+
+    def _judge(self, operation: Operation, cancel: Exchange) -> Iterator[Finding]:
+        answer, ended, over = cancel.answer, cancel.ended, self.world.ended
+        if answer is None or ended is None or over is None or answer.fate is not Fate.DELIVERED:
+            return
+        accepted = answer.status is not None and 200 <= answer.status < 300 and answer.canonical_state in OPEN_STATES
+        told = operation.terminal_read is not None or {"job.cancelled", "job.failed"} & operation.events.keys()
+        observed = any(each.sent.seq > ended.seq for each in operation.calls.get(Endpoint.STATUS, ()))
+        if not accepted or (told and not observed):
+            return
+        if not observed and (
+            over.at <= ended.at + self.world.longest_wait_s
+            or not self.world.undisturbed(cancel.request.worker, cancel.sent)
+            or any(
+                isinstance(e.fact, Claimed) and e.fact.state == "human_decision_required"
+                for e in operation.claims.values()
+            )
+        ):
+            return
+        self.judged += 1
+        if not observed:
+            yield self.finding(
+                f"{sent(cancel)} for {operation.id} was {answered(cancel)}, which confirms nothing, and its job was "
+                "not read again "
+                f"in the {seconds(over.at - ended.at)} until the end. Observe on until the job's end is known.",
+                cancel.sent,
+                ended,
+                over,
+            )
+
+
+@rule(id="cancel-unconfirmed-only-after-deadline", requirement="W6.5", needs=Needs.REPORT)
+class CancelUnconfirmedOnlyAfterDeadline(DeadlineClaim):
+    """``cancellation_unconfirmed`` is claimed or recorded only after the cancel deadline.
+
+    Counted from the first stop command, the earliest that a client can count from.
+    """
+
+    state = "cancellation_unconfirmed"
+    deadline = "cancel_deadline_s"
+
+    def began(self, operation: Operation) -> Entry | None:
+        return operation.cancels[0] if operation.cancels else None
+
+
+@rule(id="claims-name-the-job", requirement="W6.5", needs=Needs.REPORT)
+class ClaimsNameTheJob(Rule):
+    """A claim about an operation that has a job names the job.
+
+    Whoever is to find out what became of it (a person, a support case, a later reconciliation) needs the provider's
+    id above all.
+    """
+
+    states = frozenset(
+        {
+            "succeeded",
+            "cancelled",
+            "result_timed_out",
+            "cancellation_unconfirmed",
+            "result_unavailable",
+            "result_validation_failed",
+        }
+    )
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state not in self.states:
+            return
+        self.judged += 1
+        if fact.remote_job is None and self.first_time(fact.operation):
+            yield self.finding(
+                f"{fact.worker} claims {fact.operation} to be {fact.state} {at(entry)} and names no job. "
+                "Keep the job id for as long as the record.",
+                entry,
+            )

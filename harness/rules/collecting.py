@@ -1,0 +1,246 @@
+"""W7: collecting the result is a separate action, and a 200 is not validation."""
+
+from collections.abc import Iterator
+
+from fake_provider.contract import ResultKind
+from fake_provider.facts import Endpoint
+from harness.history import Claimed, Entry, StateRecorded
+from harness.rules.registry import Needs, Rule, rule
+from harness.rules.views import Exchange, Job, Operation
+from harness.rules.words import answered, at, sent
+from harness.verdict import Finding
+
+__all__: list[str] = []
+
+
+class SuccessRule(Rule):
+    """Common to rules on what must be true when an operation is recorded or claimed as succeeded."""
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.after == "succeeded" != fact.before:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded", fact.remote_job)
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state == "succeeded":
+            yield from self._judge(entry, fact.operation, f"{fact.worker} claims", fact.remote_job)
+
+    def _judge(self, entry: Entry, name: str, said: str, remote_job: str | None) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        job = self.world.truth(operation, remote_job)
+        if job is not None and operation.asked is None and not self.world.inline(job):
+            yield from self.judge_success(entry, operation, job, f"{said} success for {name} {at(entry)}")
+
+    def judge_success(self, entry: Entry, operation: Operation, job: Job, said: str) -> Iterator[Finding]:
+        """``operation`` is said to have succeeded, with a result that has to be fetched."""
+        raise NotImplementedError
+
+
+def result_reads(operation: Operation) -> list[Exchange]:
+    """The result reads whose 200 the client may have read."""
+    return [each for each in operation.calls.get(Endpoint.RESULT, ()) if each.maybe_read and each.status == 200]
+
+
+@rule(id="result-retrieved-before-success", requirement="W7.6", needs=Needs.REPORT)
+class ResultRetrievedBeforeSuccess(SuccessRule):
+    """Success is recorded or claimed only after the result was retrieved.
+
+    Remote success does not mean that anybody has the result; some can be fetched only for a while.
+    """
+
+    def judge_success(self, entry: Entry, operation: Operation, job: Job, said: str) -> Iterator[Finding]:
+        self.judged += 1
+        if not result_reads(operation) and self.first_time(operation.id):
+            tried = operation.calls.get(Endpoint.RESULT, ())
+            what = f"{sent(tried[-1])} was {answered(tried[-1])}" if tried else "no result was ever asked for"
+            yield self.finding(
+                f"{said}, but {what}. Retrieve and validate the result of {job.id} first.",
+                tried[-1].ended if tried else None,
+                entry,
+            )
+
+
+@rule(id="harmed-result-not-taken", requirement="W7.2", needs=Needs.REPORT)
+class HarmedResultNotTaken(SuccessRule):
+    """A result that does not match what the provider states of it is not taken for success.
+
+    Judged where the contract states a checksum: one result read at least must have brought the bytes that it is of.
+    """
+
+    def judge_success(self, entry: Entry, operation: Operation, job: Job, said: str) -> Iterator[Finding]:
+        reads = [each for each in result_reads(operation) if each.result is not None]
+        if not self.world.contract.result.checksum or not reads or job.result_sha256 is None:
+            return
+        self.judged += 1
+        if any(map(self.world.intact, reads)) or not self.first_time(operation.id):
+            return
+        served, faults = reads[-1].result, ", ".join(reads[-1].faults)
+        yield self.finding(
+            f"{said}, but each result that came was damaged: {sent(reads[-1])} brought sha256 "
+            f"{served and served.sha256}{faults and f' ({faults})'}, and the provider states {job.result_sha256}. "
+            "Compare checksum, size, type and count before you believe a result.",
+            reads[-1].ended,
+            entry,
+        )
+
+
+class ClaimOfSuccess(Rule):
+    """Common to rules on the figures in a claim of success."""
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        operation = self.world.operation(fact.operation)
+        job = self.world.truth(operation, fact.remote_job)
+        if fact.state == "succeeded" and job is not None and job.result_sha256 is not None and operation.asked is None:
+            yield from self.judge_claim(entry, fact, operation, job)
+
+    def judge_claim(self, entry: Entry, claim: Claimed, operation: Operation, job: Job) -> Iterator[Finding]:
+        """``claim`` is of the success of ``job``."""
+        raise NotImplementedError
+
+    def last_was_intact(self, operation: Operation, job: Job) -> bool:
+        """Whether what the client read last was the result as the provider has it, so that its figures can be held
+        to it.
+        """
+        reads = result_reads(operation)
+        return self.world.inline(job) if not reads else self.world.intact(reads[-1])
+
+
+@rule(id="result-matches-provider", requirement="W7.3", needs=Needs.REPORT)
+class ResultMatchesProvider(ClaimOfSuccess):
+    """The checksum in a claim of success is that of the provider's result."""
+
+    def judge_claim(self, entry: Entry, claim: Claimed, operation: Operation, job: Job) -> Iterator[Finding]:
+        if claim.result_sha256 is None or not (
+            self.world.contract.result.checksum or self.last_was_intact(operation, job)
+        ):
+            return
+        self.judged += 1
+        if claim.result_sha256.removeprefix("sha256:").lower() != job.result_sha256 and self.first_time(operation.id):
+            yield self.finding(
+                f"{claim.worker} claims success for {operation.id} {at(entry)} with a result of sha256 "
+                f"{claim.result_sha256}; that of "
+                f"{job.id} is {job.result_sha256}. Hash the body as received, and compare it with what the provider "
+                "states.",
+                job.moved,
+                entry,
+            )
+
+
+@rule(id="failed-items-reported", requirement="W7.5", needs=Needs.REPORT)
+class FailedItemsReported(ClaimOfSuccess):
+    """Where items of a successful job failed, the claim says how many.
+
+    498 succeeded and 2 failed is not 500 succeeded.
+    """
+
+    def judge_claim(self, entry: Entry, claim: Claimed, operation: Operation, job: Job) -> Iterator[Finding]:
+        if not job.failed_items or not self.last_was_intact(operation, job):
+            return
+        self.judged += 1
+        if claim.failed_items != job.failed_items and self.first_time(operation.id):
+            said = (
+                "says nothing of failed items" if claim.failed_items is None else f"counts {claim.failed_items} failed"
+            )
+            yield self.finding(
+                f"{claim.worker} claims success for {operation.id} {at(entry)} and {said}; of the {job.records} items "
+                f"of {job.id} "
+                f"{job.failed_items} failed. Read the outcome of each item, and report the counts.",
+                job.moved,
+                entry,
+            )
+
+
+@rule(id="counts-add-up", requirement="W7.5", needs=Needs.REPORT)
+class CountsAddUp(ClaimOfSuccess):
+    """The number of items in a claim of success is that of the result, and no more failed than there are."""
+
+    def judge_claim(self, entry: Entry, claim: Claimed, operation: Operation, job: Job) -> Iterator[Finding]:
+        if claim.records is None or job.records is None or not self.last_was_intact(operation, job):
+            return
+        self.judged += 1
+        right = claim.records == job.records and (claim.failed_items or 0) <= claim.records
+        # Without failures a client may leave the count out; with a count that is wrong it misleads.
+        invented = not job.failed_items and bool(claim.failed_items)
+        if (not right or invented) and self.first_time(operation.id):
+            yield self.finding(
+                f"{claim.worker} claims success for {operation.id} {at(entry)} with {claim.records} items, "
+                f"{claim.failed_items or 0} "
+                f"failed; the result of {job.id} has {job.records}, {job.failed_items or 0} failed. Count what was "
+                "retrieved.",
+                job.moved,
+                entry,
+            )
+
+
+@rule(id="one-time-result-read-once", requirement="W7.4", needs=Needs.WIRE)
+class OneTimeResultReadOnce(Rule):
+    """A result that can be read once is not read again after it surely came through.
+
+    The second read gets nothing, and a client that believes it loses what it had.
+    """
+
+    endpoints = frozenset({Endpoint.RESULT})
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        if self.world.contract.result.kind is not ResultKind.ONE_TIME:
+            return
+        operation = self.world.operation(exchange.request.operation or "")
+        self.judged += 1
+        before = next(
+            (
+                each
+                for each in operation.calls[Endpoint.RESULT]
+                if self.world.intact(each) and self.world.surely_read(each, by=exchange.request.worker)
+            ),
+            None,
+        )
+        if before is not None and operation.asked is None and self.first_time(operation.id):
+            yield self.finding(
+                f"{sent(exchange)} for {operation.id} reads a one-time result again: {sent(before)} was "
+                f"{answered(before)}, "
+                "undamaged. Store what came before you acknowledge it to yourself.",
+                before.ended,
+                exchange.sent,
+            )
+
+
+@rule(id="finished-result-not-lost", requirement="W7.1", needs=Needs.REPORT)
+class FinishedResultNotLost(Rule):
+    """A result that surely reached the client undamaged, or a success that it surely read, is not lost in the end.
+
+    An operation whose success was read ends as succeeded, or as one of the states that say what became of its result;
+    one whose result came through undamaged is not claimed to have none.
+    """
+
+    lost = frozenset({"result_unavailable", "result_validation_failed"})
+    honest = frozenset({"succeeded", "human_decision_required", "result_collecting"})
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        operation = self.world.operation(fact.operation)
+        terminal = operation.terminal_read
+        if operation.asked is not None or fact.state in {"result_collecting", "human_decision_required"}:
+            return
+        intact = next(
+            (each for each in result_reads(operation) if self.world.intact(each) and self.world.surely_read(each)), None
+        )
+        success = (
+            terminal
+            if terminal is not None
+            and terminal.answer is not None
+            and terminal.answer.canonical_state == "succeeded"
+            and not terminal.answer.from_fault
+            and self.world.surely_read(terminal)
+            else None
+        )
+        proof = intact or success
+        if proof is None:
+            return
+        self.judged += 1
+        allowed = self.honest if intact is not None else self.honest | self.lost
+        if fact.at_rest and fact.state not in allowed and self.first_time(fact.operation):
+            what = "brought the result undamaged" if intact is not None else "showed that the job had succeeded"
+            yield self.finding(
+                f"{fact.worker} claims {fact.operation} to be {fact.state} {at(entry)}, although {sent(proof)} {what}. "
+                "Record what came as soon as it came, and end where it leads.",
+                proof.ended,
+                entry,
+            )

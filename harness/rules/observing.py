@@ -1,0 +1,293 @@
+"""W4: observing has an owner and an end. (``scheduling`` judges its delay, ``webhooks`` its short cuts.)"""
+
+from collections.abc import Iterator
+
+from fake_provider.contract import ResultKind
+from fake_provider.facts import Endpoint
+from harness.history import Claimed, Entry, LeaseNoted, StateRecorded
+from harness.rules.registry import Needs, Rule, rule
+from harness.rules.views import Exchange, Operation
+from harness.rules.words import answered, at, seconds, sent
+from harness.rules.world import World
+from harness.verdict import Finding
+
+__all__: list[str] = []
+
+CONFIRMING_READS = 1
+"""How often a job that was seen at its end may be read again: a final read before success is no more than W4.7
+asks for."""
+
+
+@rule(id="stale-worker-does-nothing", requirement="W4.1", needs=Needs.HISTORY)
+class StaleWorkerDoesNothing(Rule):
+    """A worker whose lease another one has taken over sends nothing and records nothing for that operation.
+
+    It was stopped or slow, and believes what is no longer true: its cancel is the second, its write undoes the
+    successor's. Judged where the client notes its leases, by the fence numbers in the notes.
+    """
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        name, worker = exchange.request.operation, exchange.request.worker
+        if name is None:
+            return
+        yield from self._judge(exchange.sent, name, worker, f"{sent(exchange)} goes out")
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        yield from self._judge(entry, fact.operation, fact.worker, f"{fact.worker} recorded {fact.after} {at(entry)}")
+
+    def _judge(self, entry: Entry, name: str, worker: str, did: str) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        mine, top = operation.leases.get(worker), operation.top_lease
+        if mine is None or top is None:
+            return
+        self.judged += 1
+        # Notes of two processes may cross on their way here.
+        if top.worker == worker or top.fence <= mine.fence or entry.at < top.entry.at + self.world.settle_s:
+            return
+        yield self.finding(
+            f"{did} for {name}, although {top.worker} took the lease over {at(top.entry)} with fence {top.fence}, and "
+            f"{worker} had "
+            f"fence {mine.fence}. Check the lease before each call, and fence every write.",
+            mine.entry,
+            top.entry,
+            entry,
+        )
+
+
+@rule(id="lease-taken-over-only-after-expiry", requirement="W4.1", needs=Needs.HISTORY)
+class LeaseTakenOverOnlyAfterExpiry(Rule):
+    """A lease is taken over after it has expired or was given back, not before.
+
+    Even if its holder looks dead: it may be slow, and about to send a request.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._held: dict[str, tuple[Entry, LeaseNoted]] = {}
+
+    def on_lease(self, entry: Entry, fact: LeaseNoted) -> Iterator[Finding]:
+        held = self._held.get(fact.operation)
+        if fact.what not in {"taken", "renewed"}:
+            if held is not None and held[1].worker == fact.worker and held[1].fence <= fact.fence:
+                del self._held[fact.operation]
+            return
+        self._held[fact.operation] = (entry, fact)
+        if held is None or held[1].worker == fact.worker or fact.what == "renewed":
+            return
+        self.judged += 1
+        since, lease = held
+        left_s = since.at + lease.lasts_s - entry.at
+        if left_s <= max(self.world.slack_s, self.world.settle_s):
+            return
+        yield self.finding(
+            f"{fact.worker} took the lease on {fact.operation} {at(entry)}, {seconds(left_s)} before that of "
+            f"{lease.worker} expires "
+            f"({lease.what} {at(since)} for {seconds(lease.lasts_s)}). Wait until it has expired.",
+            since,
+            entry,
+        )
+
+
+@rule(id="observes-only-under-lease", requirement="W4.1", needs=Needs.HISTORY)
+class ObservesOnlyUnderLease(Rule):
+    """A worker reads or cancels a job only while it holds the operation's lease.
+
+    Judged where the client notes its leases.
+    """
+
+    endpoints = frozenset({Endpoint.STATUS, Endpoint.CANCEL})
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        name, worker = exchange.request.operation, exchange.request.worker
+        if name is None or not self.world.notes_leases or self.world.settle_s:
+            return  # where notes and requests come by different ways, a note may be on its way still
+        self.judged += 1
+        operation = self.world.operation(name)
+        lease = operation.leases.get(worker)
+        if lease is not None and exchange.sent.at <= lease.until + self.world.slack_s:
+            return
+        had = "holds no lease" if lease is None else f"held a lease until {seconds(lease.until)}"
+        yield self.finding(
+            f"{sent(exchange)} for {name} goes out while {worker} {had}. Take the lease first, or renew it.",
+            None if lease is None else lease.entry,
+            exchange.sent,
+        )
+
+
+@rule(id="no-poll-after-terminal", requirement="W4.1", needs=Needs.WIRE)
+class NoPollAfterTerminal(Rule):
+    """Once a terminal state was surely read, the job's status is not polled any more.
+
+    Observing has an end. One read more is allowed, to confirm; further ones only if a webhook, a command, or a result
+    that could not be had gives a reason.
+    """
+
+    endpoints = frozenset({Endpoint.STATUS})
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._reads: dict[str, int] = {}
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.request.operation or "")
+        terminal = operation.terminal_read
+        if (
+            terminal is None
+            or terminal.ended is None
+            or not self.world.surely_read(terminal, by=exchange.request.worker)
+        ):
+            return
+        if exchange.licence is not None or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
+            return
+        self.judged += 1
+        reads = self._reads[operation.id] = self._reads.get(operation.id, 0) + 1
+        if reads > CONFIRMING_READS and self.first_time(operation.id):
+            state = terminal.answer and terminal.answer.canonical_state
+            yield self.finding(
+                f"{sent(exchange)} is read {reads} of {operation.id} after {sent(terminal)} showed that its job is "
+                f"{state}. "
+                "A terminal state ends the polling.",
+                terminal.ended,
+                exchange.sent,
+            )
+
+    def at_end(self) -> Iterator[Finding]:
+        self.judged += sum(each.terminal_read is not None for each in self.world.operations.values())
+        return iter(())
+
+
+def result_deadline(world: World, operation: Operation) -> float | None:
+    """The latest time at which any correct client's result deadline has passed; None if that cannot be told.
+
+    A client may count from the submit, from its first create or from the answer that named the job; the last of these
+    is used.
+    """
+    deadline_s = world.timing.get("result_deadline_s")
+    creates = operation.creates()
+    if deadline_s is None or not creates:
+        return None
+    began = [creates[0].sent.at]
+    for exchanges in operation.naming.values():
+        began.extend(each.ended.at for each in exchanges[:1] if each.ended is not None)
+    return max(began) + deadline_s
+
+
+@rule(id="no-poll-after-result-deadline", requirement="W4.6", needs=Needs.WIRE)
+class NoPollAfterResultDeadline(Rule):
+    """After the result deadline the job is not polled any more.
+
+    Passing it is a state: polling stops, the job may go on, and a person decides. One last read at the deadline is
+    allowed; a stop command opens the time until the cancel deadline; a webhook or a person's command allows one read.
+    """
+
+    endpoints = frozenset({Endpoint.STATUS})
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._late: dict[str, int] = {}
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.request.operation or "")
+        deadline = result_deadline(self.world, operation)
+        if deadline is None:
+            return
+        cancel_deadline_s = self.world.timing.get("cancel_deadline_s", 0)
+        cancels = [each.sent.at for each in operation.calls.get(Endpoint.CANCEL, ())]
+        for began in (*(entry.at for entry in operation.cancels), *cancels):
+            deadline = max(deadline, began + cancel_deadline_s)
+        self.judged += 1
+        late_s = exchange.sent.at - deadline
+        if late_s <= self.world.slack_s or exchange.licence is not None or operation.asked is not None:
+            return
+        late = self._late[operation.id] = self._late.get(operation.id, 0) + 1
+        if late > 1 and self.first_time(operation.id):
+            yield self.finding(
+                f"{sent(exchange)} for {operation.id} is read {late} after its deadline, {seconds(late_s)} late. "
+                "Stop polling at the deadline and record result_timed_out.",
+                exchange.sent,
+            )
+
+
+class DeadlineClaim(Rule):
+    """Common to rules by which a state is reached only after a deadline has passed."""
+
+    state: str
+    deadline: str  # the clock's name in the timing
+
+    def began(self, operation: Operation) -> Entry | None:
+        """What the deadline is counted from, at the earliest."""
+        raise NotImplementedError
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.after == self.state != fact.before:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state == self.state:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        began, deadline_s = self.began(operation), self.world.timing.get(self.deadline)
+        if began is None or deadline_s is None or operation.asked is not None:
+            return
+        self.judged += 1
+        early_s = began.at + deadline_s - entry.at
+        if early_s > self.world.slack_s and self.first_time(name):
+            yield self.finding(
+                f"{said} {self.state} for {name} {at(entry)}, {seconds(early_s)} before the deadline of "
+                f"{seconds(deadline_s)} counted "
+                f"from {at(began)[3:]}. Only the deadline's passing makes it so.",
+                began,
+                entry,
+            )
+
+
+@rule(id="timed-out-only-after-deadline", requirement="W4.6", needs=Needs.REPORT)
+class TimedOutOnlyAfterDeadline(DeadlineClaim):
+    """``result_timed_out`` is claimed or recorded only after the result deadline.
+
+    Counted from the submit, the earliest that a client can count from. A lost poll, or a create that took long, is no
+    time-out.
+    """
+
+    state = "result_timed_out"
+    deadline = "result_deadline_s"
+
+    def began(self, operation: Operation) -> Entry | None:
+        return operation.submitted
+
+
+@rule(id="result-read-only-after-success", requirement="W4.5", needs=Needs.WIRE)
+class ResultReadOnlyAfterSuccess(Rule):
+    """A result is fetched only after an answer or a webhook showed that the job succeeded.
+
+    Progress is for operators: 100 % is not done, and only a terminal state steers the workflow. (After a webhook alone,
+    ``final-read-before-success`` judges.)
+    """
+
+    endpoints = frozenset({Endpoint.RESULT})
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.request.operation or "")
+        if self.world.contract.result.kind is ResultKind.INLINE:
+            return
+        self.judged += 1
+        if "succeeded" in operation.shown or "job.succeeded" in operation.events or operation.asked is not None:
+            return
+        if self.first_time(operation.id):
+            reads = operation.calls.get(Endpoint.STATUS)
+            status = reads[-1] if reads else None
+            seen = "no status read had been made"
+            if status is not None:
+                told = status.answer and (status.answer.remote_state or status.answer.canonical_state)
+                percent = status.answer and status.answer.progress
+                shown = "" if told is None else f" with {told}" + ("" if percent is None else f", {percent} %")
+                seen = f"{sent(status)} was {answered(status)}{shown}"
+            yield self.finding(
+                f"{sent(exchange)} fetches the result of {operation.id}, but nothing had shown that its job "
+                f"succeeded: {seen}. "
+                "Fetch it once a status read says so.",
+                None if status is None else status.ended,
+                exchange.sent,
+            )

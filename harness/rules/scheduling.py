@@ -1,0 +1,225 @@
+"""W4.1 to W4.3: when a job may be read again, by whom, and what a restart changes about it (nothing).
+
+All four rules here judge the same thing, a read that came too early, and share :func:`gap_before`; they differ in who
+read before.
+"""
+
+from collections.abc import Iterator
+from enum import Enum, auto
+
+import msgspec
+
+from fake_provider.contract import RetryAfter
+from fake_provider.facts import Endpoint
+from harness.rules.registry import Needs, Rule, rule
+from harness.rules.views import Exchange
+from harness.rules.words import answered, seconds, sent
+from harness.rules.world import World
+from harness.verdict import Finding
+
+__all__: list[str] = []
+
+STATUS = frozenset({Endpoint.STATUS})
+CLOCKLESS = "provider_clock_skewed"
+"""An answer with wrong times: when its dates fall due depends on whose clock they are read by."""
+
+READS_PER_DOUBLING = 2
+"""A gap has to double at least every second read, so that slower growth than the usual factor of two is no breach."""
+
+
+class Reader(Enum):
+    """Who makes a read, seen from whoever made the one before."""
+
+    SAME = auto()  # the same worker, undisturbed since
+    HEIR = auto()  # whoever carries on after the worker before was killed, stopped or restarted
+    STRANGER = auto()  # another worker, while the one before is well and running
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """The time between a call and the answer that says when it is due."""
+
+    call: Exchange
+    giver: Exchange  # the exchange before, whose answer sets the date
+    reader: Reader
+    asked_s: float | None  # what its Retry-After asked for, if that answer was surely read
+    base: float  # from when to count it
+
+    def early_s(self, due: float, world: World) -> float:
+        """By how much the call came before ``due``; 0 if it did not, as far as clocks can tell."""
+        early = due - self.call.sent.at
+        return early if early > world.slack_s else 0.0
+
+
+def gap_before(world: World, call: Exchange) -> Gap | None:
+    """The gap before a call, or None where nothing says when it is due or something since allows it at once."""
+    is_status = call.request.endpoint is Endpoint.STATUS
+    giver = call.schedule if is_status else call.previous
+    if giver is None or call.licence is not None or giver.redirected or CLOCKLESS in giver.faults:
+        return None
+    me, them = call.request.worker, giver.request.worker
+    undisturbed = world.undisturbed(them, giver.sent)
+    reader = Reader.HEIR if not undisturbed else Reader.SAME if me == them else Reader.STRANGER
+    answer, ended = giver.answer, giver.ended
+    asked_s, base = None, giver.sent.at
+    if answer is not None and ended is not None and world.surely_read(giver, by=me):
+        asked_s = answer.retry_after_s
+        # A date says when, counted by whoever wrote it; seconds are counted by whoever read them.
+        if not answer.from_fault and world.contract.status.retry_after is not RetryAfter.HTTP_DATE:
+            base = ended.at
+    elif reader is Reader.HEIR:
+        return None  # what was not surely read, nobody can carry on from
+    return Gap(call=call, giver=giver, reader=reader, asked_s=asked_s, base=base)
+
+
+def shortest_gap_s(world: World) -> float | None:
+    """The least time between two reads without a Retry-After; None where the run does not state it."""
+    first_s = world.timing.get("poll_first_s")
+    return None if first_s is None else first_s * (1 - world.time("poll_jitter", 0.1))
+
+
+def told(gap: Gap) -> str:
+    """What the answer before asked for."""
+    asked = "" if gap.asked_s is None else f" with Retry-After {seconds(gap.asked_s)}"
+    return f"{sent(gap.giver)} was {answered(gap.giver)}{asked}"
+
+
+@rule(id="obeys-retry-after", requirement="W4.2", needs=Needs.WIRE)
+class ObeysRetryAfter(Rule):
+    """A call is not repeated before the Retry-After of the answer before it has passed.
+
+    For status reads that of the last answer about the job, the create's included; for creates, look-ups, cancels and
+    results that of the answer before of the same kind. Only an answer that surely reached the client binds it, and a
+    webhook, a command or a cancel's answer since allows one read at once.
+    """
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        gap = gap_before(self.world, exchange)
+        if gap is None or gap.asked_s is None or gap.reader is Reader.STRANGER:
+            return
+        if gap.reader is Reader.HEIR and exchange.request.endpoint is Endpoint.STATUS:
+            return  # restart-continues-schedule
+        self.judged += 1
+        early_s = gap.early_s(gap.base + gap.asked_s, self.world)
+        if early_s:
+            yield self.finding(
+                f"{sent(exchange)} for {exchange.request.operation} came {seconds(early_s)} too early: {told(gap)}. "
+                "Wait as long as "
+                "the provider asks.",
+                gap.giver.ended,
+                exchange.sent,
+            )
+
+
+@rule(id="backs-off", requirement="W4.2", needs=Needs.WIRE)
+class BacksOff(Rule):
+    """Where no Retry-After says when, the gaps between status reads grow: capped exponential back-off with jitter.
+
+    The least gap is the first delay the client was configured with, less the jitter; it has to double at least every
+    second read up to the cap. A change in what is answered, a takeover, a webhook or a command begins it anew.
+    """
+
+    endpoints = STATUS
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._reads: dict[str, tuple[object, int]] = {}  # by operation: what was answered, and how often in a row
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        name = exchange.request.operation or ""
+        gap = gap_before(self.world, exchange)
+        shortest_s = shortest_gap_s(self.world)
+        if (
+            gap is None
+            or shortest_s is None
+            or gap.asked_s is not None
+            or gap.reader is not Reader.SAME
+            or gap.giver.request.endpoint is not Endpoint.STATUS
+        ):
+            self._reads.pop(name, None)
+            return
+        answer = gap.giver.answer
+        kind = None if answer is None else (answer.canonical_state, answer.status)
+        before, reads = self._reads.get(name, (kind, 0))
+        reads = reads + 1 if before == kind else 1
+        self._reads[name] = (kind, reads)
+        cap_s = self.world.time("poll_cap_s", shortest_s) * (1 - self.world.time("poll_jitter", 0.1))
+        least_s = min(max(cap_s, 0), shortest_s * 2 ** min((reads - 1) // READS_PER_DOUBLING, 32))
+        self.judged += 1
+        early_s = gap.early_s(gap.giver.sent.at + least_s, self.world)
+        if early_s:
+            yield self.finding(
+                f"{sent(exchange)} for {name} follows {sent(gap.giver)} after "
+                f"{seconds(exchange.sent.at - gap.giver.sent.at)}; "
+                f"as read {reads + 1} in a row without news it is due after {seconds(least_s)} at the earliest. "
+                "Back off exponentially, with jitter, up to the cap.",
+                gap.giver.sent,
+                exchange.sent,
+            )
+
+
+@rule(id="restart-continues-schedule", requirement="W4.3", needs=Needs.WIRE)
+class RestartContinuesSchedule(Rule):
+    """A worker that starts, resumes or takes over keeps to the poll time that was set before.
+
+    The next poll time belongs into the record. A fleet that restarts and polls everything at once is how an incident
+    grows. Judged where the answer that set the time was read by a worker that lived on long enough to store it.
+    """
+
+    endpoints = STATUS
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        gap = gap_before(self.world, exchange)
+        if gap is None or gap.reader is not Reader.HEIR:
+            return
+        wait_s = gap.asked_s
+        if wait_s is None and gap.giver.request.endpoint is Endpoint.STATUS:
+            wait_s = shortest_gap_s(self.world)
+        if wait_s is None:
+            return
+        self.judged += 1
+        early_s = gap.early_s((gap.base if gap.asked_s is not None else gap.giver.sent.at) + wait_s, self.world)
+        if early_s:
+            yield self.finding(
+                f"{sent(exchange)} for {exchange.request.operation} came {seconds(early_s)} before the next poll was "
+                f"due: {told(gap)}, "
+                f"and {gap.giver.request.worker} was interrupted since. Store the next poll time, and let whoever "
+                "carries on keep to it.",
+                gap.giver.ended,
+                exchange.sent,
+            )
+
+
+@rule(id="one-observer-per-job", requirement="W4.1", needs=Needs.WIRE)
+class OneObserverPerJob(Rule):
+    """Two workers that are both well do not poll one job side by side.
+
+    A job has one observer at a time, and one schedule. Workers may hand a job to each other between polls; what gives
+    two observers away is a read before the job is due, while the one who read before is alive and undisturbed, or
+    during its read.
+    """
+
+    endpoints = STATUS
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        gap = gap_before(self.world, exchange)
+        if gap is None or gap.reader is not Reader.STRANGER:
+            return
+        if gap.asked_s is not None:
+            due = gap.base + gap.asked_s
+        elif gap.giver.ended is None:
+            # A sane lease is renewed before half of it has passed, so the reader before still holds it.
+            due = gap.giver.sent.at + self.world.time("lease_s", 2) / 2
+        elif gap.giver.request.endpoint is Endpoint.STATUS:
+            due = gap.giver.sent.at + (shortest_gap_s(self.world) or 0)
+        else:
+            return
+        self.judged += 1
+        early_s = gap.early_s(due, self.world)
+        if early_s:
+            yield self.finding(
+                f"{sent(exchange)} reads job {exchange.request.job} of {exchange.request.operation}, which "
+                f"{gap.giver.request.worker} "
+                f"observes: {told(gap)}, and the next read was due {seconds(early_s)} later. Observe under a lease.",
+                gap.giver.sent,
+                exchange.sent,
+            )

@@ -1,0 +1,272 @@
+"""W5: transitions reject wishful thinking. Each state needs its evidence, and the history tells how it was reached."""
+
+from collections.abc import Iterator
+
+from fake_provider.facts import Endpoint
+from harness.history import Claimed, Entry, StateRecorded
+from harness.rules.local_states import EDGES, WAITING_FOR_A_PERSON, is_legal
+from harness.rules.registry import Needs, Rule, rule
+from harness.rules.views import RETRYABLE_REJECTIONS, Exchange, Operation
+from harness.rules.words import answered, at, sent
+from harness.rules.world import World
+from harness.verdict import Finding
+
+__all__: list[str] = []
+
+
+@rule(id="legal-transitions-only", requirement="W5.1", needs=Needs.HISTORY)
+class LegalTransitionsOnly(Rule):
+    """A record goes from one local state to another only along the table of transitions.
+
+    What is not in the table is refused, and the record is left unchanged.
+    """
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        self.judged += 1
+        if is_legal(fact.before, fact.after):
+            return
+        if fact.after not in EDGES:
+            valid = f"{fact.after!r} is no local state; one of {', '.join(EDGES)}"
+        elif fact.before is None:
+            valid = "a record begins with create_pending"
+        else:
+            allowed = sorted(EDGES.get(fact.before, ()))
+            valid = f"from {fact.before} the table allows {', '.join(allowed) or 'nothing: it is final'}"
+        yield self.finding(
+            f"{fact.worker} recorded {fact.operation} as going from {fact.before or 'no record'} to {fact.after} "
+            f"{at(entry)} "
+            f"({fact.cause}); {valid}.",
+            entry,
+        )
+
+
+@rule(id="history-continuous", requirement="W5.3", needs=Needs.HISTORY)
+class HistoryContinuous(Rule):
+    """Each history entry begins where the one before it ended.
+
+    A gap means that something was done and not recorded, or recorded and then changed.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._last: dict[str, Entry] = {}
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        last = self._last.get(fact.operation)
+        self._last[fact.operation] = entry
+        before = self.world.operation(fact.operation).state_before
+        if fact.before != before and self._note_may_be_lost(last):
+            return
+        self.judged += 1
+        if fact.before == before:
+            return
+        yield self.finding(
+            f"{fact.worker} recorded {fact.operation} as leaving {fact.before or 'no record'} {at(entry)}, but the "
+            "entry before "
+            f"{'left it without a record' if last is None else f'left it {before} ({at(last)})'}. "
+            "Write the entry and the state in one transaction, and refuse a write by whoever read an older state.",
+            last,
+            entry,
+        )
+
+    def _note_may_be_lost(self, last: Entry | None) -> bool:
+        """Whether a process died since, perhaps between its durable write and the note of it that we read."""
+        since = -1 if last is None else last.seq
+        return self.world.settle_s > 0 and any(
+            worker.cut_after(since) is not None for worker in self.world.workers.values()
+        )
+
+
+@rule(id="entries-say-who-and-why", requirement="W5.3", needs=Needs.HISTORY)
+class EntriesSayWhoAndWhy(Rule):
+    """Each history entry names its actor, the request or answer that caused it, and the reason."""
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        self.judged += 1
+        missing = [name for name in ("actor", "cause", "reason") if not getattr(fact, name).strip()]
+        if missing and self.first_time(fact.operation, *missing):
+            yield self.finding(
+                f"the entry of {fact.operation} to {fact.after} {at(entry)} has no {' and no '.join(missing)}. "
+                "The history alone must tell who did what, and why.",
+                entry,
+            )
+
+
+@rule(id="entries-name-the-job", requirement="W5.3", needs=Needs.HISTORY)
+class EntriesNameTheJob(Rule):
+    """From the moment a job id is recorded, each transition of the operation names it.
+
+    An entry without the job id cannot be joined with what the provider knows.
+    """
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        before = self.world.operation(fact.operation).remote_job_before
+        if before is None or fact.before == fact.after:
+            return
+        self.judged += 1
+        if fact.remote_job is None and self.first_time(fact.operation):
+            yield self.finding(
+                f"the entry of {fact.operation} to {fact.after} {at(entry)} names no job, although {before} was "
+                "recorded before. "
+                "Carry the job id in every entry.",
+                entry,
+            )
+
+
+@rule(id="rest-left-only-on-command", requirement="W5.1", needs=Needs.HISTORY)
+class RestLeftOnlyOnCommand(Rule):
+    """A state that waits for a person is left only after a person's command.
+
+    These are ``human_decision_required``, ``result_unavailable`` and ``result_validation_failed``.
+    """
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before not in WAITING_FOR_A_PERSON or fact.before == fact.after:
+            return
+        if fact.after == "human_decision_required":
+            return  # a breach of contract that shows only now
+        self.judged += 1
+        operation = self.world.operation(fact.operation)
+        entered = operation.recorded_states.get(fact.before)
+        commands = [operation.asked, *operation.cancels[-1:]]
+        if entered is None or any(command is not None and command.seq > entered.seq for command in commands):
+            return
+        yield self.finding(
+            f"{fact.worker} took {fact.operation} from {fact.before} to {fact.after} {at(entry)}, and nobody had "
+            "commanded anything "
+            f"since it got there ({at(entered)}). Wait for a person, and record who decided and why.",
+            entered,
+            entry,
+        )
+
+
+@rule(id="claims-match-history", requirement="W5.4", needs=Needs.HISTORY)
+class ClaimsMatchHistory(Rule):
+    """What a client claims when it is asked is what its last history entry says.
+
+    The status that people see is no record of its own.
+    """
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        operation = self.world.operation(fact.operation)
+        recorded = operation.recorded
+        if recorded is None or not fact.at_rest or entry.at - recorded.at < self.world.settle_s:
+            return
+        self.judged += 1
+        if fact.state != operation.state and self.first_time(fact.operation):
+            yield self.finding(
+                f"{fact.worker} claims {fact.operation} to be {fact.state} {at(entry)}, but the last entry in its "
+                "history left it "
+                f"{operation.state} ({at(recorded)}). Answer from the durable record.",
+                recorded,
+                entry,
+            )
+
+
+class EvidenceRule(Rule):
+    """Common to rules by which a final state, recorded or claimed, needs evidence."""
+
+    states: frozenset[str]
+    advice: str
+
+    def has_evidence(self, operation: Operation) -> bool:
+        """Whether the state may be believed."""
+        raise NotImplementedError
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.after in self.states and fact.before != fact.after:
+            yield from self._judge(entry, fact.operation, fact.after, f"{fact.worker} recorded", fact.remote_job)
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state in self.states:
+            yield from self._judge(entry, fact.operation, fact.state, f"{fact.worker} claims", fact.remote_job)
+
+    def _judge(self, entry: Entry, name: str, state: str, said: str, remote_job: str | None) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        self.judged += 1
+        if operation.asked is not None or self.has_evidence(operation) or not self.first_time(name):
+            return
+        job = self.world.truth(operation, remote_job)
+        truth = "the provider has no job for it" if job is None else f"its job {job.id} is {job.state} at the provider"
+        last = operation.last_call
+        call = "nothing was ever sent for it" if last is None else f"the last call, {sent(last)}, was {answered(last)}"
+        yield self.finding(
+            f"{said} {state} for {name} {at(entry)}, without evidence: {truth}, and {call}. {self.advice}",
+            None if last is None else last.ended or last.sent,
+            None if job is None else job.moved or job.created,
+            entry,
+        )
+
+
+@rule(id="succeeded-only-if-remote-succeeded", requirement="W5.1", needs=Needs.REPORT)
+class SucceededOnlyIfRemoteSucceeded(EvidenceRule):
+    """Success is recorded or claimed only after an answer showed that the job succeeded.
+
+    Not from progress 100, not from a status nobody knows, not because time has passed. (After a webhook alone,
+    ``final-read-before-success`` judges.)
+    """
+
+    states = frozenset({"result_collecting", "succeeded"})
+    advice = "Only the terminal state succeeded, read from the provider, is success."
+
+    def has_evidence(self, operation: Operation) -> bool:
+        return "succeeded" in operation.shown or "job.succeeded" in operation.events
+
+
+@rule(id="failed-only-if-remote-failed", requirement="W4.5", needs=Needs.REPORT)
+class FailedOnlyIfRemoteFailed(EvidenceRule):
+    """Failure is recorded or claimed only after the provider reported it, or definitely rejected the create.
+
+    A failed poll is no failed job, and a create that was not answered may have worked. A status read that finds no
+    such job counts as a report once the time is over in which a new job may not be found yet.
+    """
+
+    states = frozenset({"failed"})
+    advice = "Keep the operation as unknown or observed until the provider says that it failed."
+
+    def has_evidence(self, operation: Operation) -> bool:
+        if "failed" in operation.shown or "job.failed" in operation.events:
+            return True
+        if any(self._rejects(each) for each in operation.creates()):
+            return True
+        return any(self._finds_nothing(operation, each) for each in operation.calls.get(Endpoint.STATUS, ()))
+
+    @staticmethod
+    def _rejects(create: Exchange) -> bool:
+        status = create.status
+        unclear = RETRYABLE_REJECTIONS - {401, 403}
+        return create.maybe_read and status is not None and 400 <= status < 500 and status not in unclear
+
+    def _finds_nothing(self, operation: Operation, read: Exchange) -> bool:
+        if not read.maybe_read or read.status not in {404, 410}:
+            return False
+        accepted = operation.jobs[0].created.at if operation.jobs else read.sent.at
+        return read.sent.at > accepted + self.world.contract.status.not_found_grace_s
+
+
+@rule(id="cancelled-only-if-confirmed", requirement="W5.1", needs=Needs.REPORT)
+class CancelledOnlyIfConfirmed(EvidenceRule):
+    """``cancelled`` is recorded or claimed only after the provider said that the job is cancelled.
+
+    To have sent a cancel call proves nothing, nor does an answer that only says "accepted": completion may win.
+    """
+
+    states = frozenset({"cancelled"})
+    advice = "Observe on after the cancel call, until the provider reports how the job ended."
+
+    def has_evidence(self, operation: Operation) -> bool:
+        return "cancelled" in operation.shown or "job.cancelled" in operation.events
+
+
+@rule(id="withdrawn-only-if-never-sent", requirement="W5.1", needs=Needs.REPORT)
+class WithdrawnOnlyIfNeverSent(EvidenceRule):
+    """``withdrawn`` is recorded or claimed only if no create was ever sent.
+
+    After the first create there may be a job, answered or not, and withdrawing does not stop it.
+    """
+
+    states = frozenset({"withdrawn"})
+    advice = "A stop command after the first create waits until the job is known, and then cancels it."
+
+    def has_evidence(self, operation: Operation) -> bool:
+        return not operation.creates()

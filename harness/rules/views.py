@@ -1,0 +1,164 @@
+"""What rules look at: workers, exchanges, jobs and operations, each as far as a history has told of them.
+
+Plain records. ``world.World`` keeps them; rules read them.
+"""
+
+from bisect import bisect_right
+from typing import Final
+
+import msgspec
+
+from fake_provider.facts import AnswerEnded, Endpoint, Fate, JobCreated, RequestSent, ResultRead
+from harness.history import Entry
+
+__all__ = [
+    "REDIRECTS",
+    "RETRYABLE_REJECTIONS",
+    "TERMINAL_STATES",
+    "Exchange",
+    "Job",
+    "Lease",
+    "Operation",
+    "Worker",
+    "is_ambiguous",
+    "is_rejection",
+]
+
+TERMINAL_STATES: Final = frozenset({"succeeded", "failed", "cancelled"})
+
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+RETRYABLE_REJECTIONS: Final = frozenset({401, 403, 408, 409, 425, 429})
+"""4xx that say "not now" or "not you" rather than "never": no definite end of a create."""
+
+
+class Worker(msgspec.Struct):
+    """One worker, over all its lives."""
+
+    name: str
+    running: bool = False
+    dead: bool = True
+    resumed_at: float | None = None
+    cut_seqs: list[
+        int
+    ] = []  # entries at which it was killed, stopped, or refused a write: what it had in hand may be gone
+    cut_times: list[float] = []
+
+    def cut(self, entry: Entry) -> None:
+        self.cut_seqs.append(entry.seq)
+        self.cut_times.append(entry.at)
+
+    def cut_after(self, seq: int) -> float | None:
+        """When it was first interrupted after entry ``seq``; None if it went on undisturbed."""
+        place = bisect_right(self.cut_seqs, seq)
+        return self.cut_times[place] if place < len(self.cut_times) else None
+
+
+class Exchange(msgspec.Struct):
+    """One request, and its answer once it has ended."""
+
+    sent: Entry
+    request: RequestSent
+    ended: Entry | None = None
+    answer: AnswerEnded | None = None
+    in_hand: bool = False  # delivered, to a worker that was running at that moment
+    previous: "Exchange | None" = None  # the call of this kind for this operation before this one
+    schedule: "Exchange | None" = None  # status only: the answer that said when this read is due
+    licence: Entry | None = None  # status only: what happened since that allows an early read
+    result: ResultRead | None = None  # result only: what the provider served
+    stray: bool = False  # it belongs to no operation, or not surely to one, or went to another origin
+    faults: tuple[str, ...] = ()  # the kinds that struck it
+
+    @property
+    def maybe_read(self) -> bool:
+        """The client may have read the answer, whole or in part."""
+        return self.answer is not None and self.answer.fate in {Fate.DELIVERED, Fate.CUT}
+
+    @property
+    def redirected(self) -> bool:
+        """The answer only pointed elsewhere: a call that follows it is the same call, going on."""
+        return self.maybe_read and self.status in REDIRECTS
+
+    @property
+    def status(self) -> int | None:
+        return None if self.answer is None else self.answer.status
+
+
+class Job(msgspec.Struct):
+    """One job at the provider: the truth."""
+
+    id: str
+    created: Entry
+    fact: JobCreated
+    state: str = "queued"
+    moved: Entry | None = None  # its last move
+    result_sha256: str | None = None
+    records: int | None = None
+    failed_items: int | None = None
+
+    @property
+    def terminal(self) -> bool:
+        return self.state in TERMINAL_STATES
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """A lease as its holder told of it."""
+
+    entry: Entry
+    worker: str
+    fence: int
+    until: float
+
+
+class Operation(msgspec.Struct):
+    """One operation: what was asked for, what was sent, what came back, what the client says."""
+
+    id: str
+    submitted: Entry | None = None
+    changed: Entry | None = None  # the first submit of another request under this id
+    cancels: list[Entry] = []  # cancel commands
+    refused: Entry | None = None  # the last command that the client would not take
+    asked: Entry | None = None  # the last command to reconcile: a person took the operation in hand
+    calls: dict[Endpoint, list[Exchange]] = {}
+    last_call: Exchange | None = None
+    jobs: list[Job] = []
+    naming: dict[str, list[Exchange]] = {}  # creates and look-ups whose answers named a job, by job id
+    shown: dict[str, Entry] = {}  # the first answer that showed each remote state and that the client may have read
+    events: dict[str, Entry] = {}  # the first genuine webhook of each type
+    absent: Entry | None = None  # the last authoritative look-up that found nothing
+    licence: Entry | None = None
+    schedule: Exchange | None = None
+    terminal_read: Exchange | None = None  # an answer that showed a terminal state, read for certain if any was
+    recorded: Entry | None = None  # the client's last history entry
+    state: str | None = None  # and the local state after it
+    state_before: str | None = None
+    remote_job: str | None = None  # the last job id in its history
+    remote_job_before: str | None = None
+    recorded_states: dict[str, Entry] = {}  # the first entry that reached each local state
+    leases: dict[str, Lease] = {}  # by worker, as held
+    top_lease: Lease | None = None  # with the highest fence
+    claims: dict[str, Entry] = {}  # by worker, the last one
+
+    def creates(self) -> list[Exchange]:
+        return self.calls.get(Endpoint.CREATE, [])
+
+
+def is_ambiguous(exchange: Exchange) -> bool:
+    """Whether the exchange left it open if the provider acted: no answer, part of one, or an error of the
+    provider's.
+    """
+    answer = exchange.answer
+    if answer is None or answer.fate is not Fate.DELIVERED or answer.status is None:
+        return True
+    return answer.status >= 500 or answer.status in {408, 409, 425}
+
+
+def is_rejection(exchange: Exchange) -> bool:
+    """Whether the client read a definite no: a 4xx that no later attempt would change."""
+    answer = exchange.answer
+    return (
+        answer is not None
+        and answer.fate is Fate.DELIVERED
+        and answer.status is not None
+        and 400 <= answer.status < 500
+        and answer.status not in RETRYABLE_REJECTIONS
+    )

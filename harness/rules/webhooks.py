@@ -1,0 +1,215 @@
+"""W4.7: webhooks shorten the wait and never replace the status loop. They come twice, late, forged, or not at all."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fake_provider.contract import ResultKind
+from fake_provider.facts import Endpoint, EventDelivered, EventSent
+from harness.history import Claimed, Entry, StateRecorded
+from harness.rules.registry import Needs, Rule, rule
+from harness.rules.scheduling import Reader, gap_before, shortest_gap_s
+from harness.rules.views import Exchange
+from harness.rules.words import at, seconds, sent
+from harness.rules.world import World
+from harness.verdict import Finding
+
+__all__: list[str] = []
+
+CONSEQUENCE_S: Final = 0.05
+"""A call that leaves within this time of a webhook, and that nothing else called for, is taken for its consequence."""
+
+
+def is_success(status: int | None) -> bool:
+    """2xx only is success (Standard Webhooks)."""
+    return status is not None and 200 <= status < 300
+
+
+@rule(id="final-read-before-success", requirement="W4.7", needs=Needs.WIRE)
+class FinalReadBeforeSuccess(Rule):
+    """Success is acted on, recorded or claimed only after an answer of the provider showed it; a webhook alone is not
+    enough.
+
+    A webhook may be forged, replayed, or of another job. It is a reason to read the status at once.
+    """
+
+    endpoints = frozenset({Endpoint.RESULT})
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        if exchange.request.operation is not None and self.world.contract.result.kind is not ResultKind.INLINE:
+            yield from self._judge(exchange.sent, exchange.request.operation, f"{sent(exchange)} fetches the result")
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.after in {"result_collecting", "succeeded"} and fact.before != fact.after:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded {fact.after} {at(entry)}")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state == "succeeded":
+            yield from self._judge(entry, fact.operation, f"{fact.worker} claims success {at(entry)}")
+
+    def _judge(self, entry: Entry, name: str, did: str) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        webhook = operation.events.get("job.succeeded")
+        if webhook is None:
+            return  # with neither webhook nor answer, succeeded-only-if-remote-succeeded judges
+        self.judged += 1
+        if "succeeded" not in operation.shown and self.first_time(name):
+            yield self.finding(
+                f"{did} for {name}, but only a webhook said that the job succeeded ({at(webhook)}); no status read "
+                "had shown it. "
+                "Read the status once more before you believe a webhook.",
+                webhook,
+                entry,
+            )
+
+
+@rule(id="forged-webhook-refused", requirement="W4.7", needs=Needs.WIRE)
+class ForgedWebhookRefused(Rule):
+    """A webhook whose signature is not the provider's is not answered with success.
+
+    2xx says "taken". Verify the signature over the raw body, in constant time, before anything else.
+    """
+
+    def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
+        known = self.world.deliveries.get(fact.delivery)
+        if known is None or known[1].genuine or fact.status is None:
+            return
+        self.judged += 1
+        if is_success(fact.status):
+            yield self.finding(
+                f"the webhook {fact.event} for {known[1].operation}, signed with a secret that is not the client's, "
+                "was answered "
+                f"{fact.status} {at(entry)}. Verify the signature, and answer 4xx.",
+                known[0],
+                entry,
+            )
+
+
+class WebhookConsequence(Rule):
+    """Common to rules by which a webhook has no consequence.
+
+    What gives a consequence away is a call right after it that was not due: the job was not to be read yet, and
+    nothing but this webhook had happened.
+    """
+
+    endpoints = frozenset({Endpoint.STATUS, Endpoint.RESULT})
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._last: dict[str, Entry] = {}
+
+    def without_consequence(self, entry: Entry, event: EventSent, /) -> bool:
+        """Whether this webhook must not have any."""
+        raise NotImplementedError
+
+    def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
+        """The finding for the call ``exchange`` after ``event``."""
+        raise NotImplementedError
+
+    def on_event_sent(self, entry: Entry, fact: EventSent) -> Iterator[Finding]:
+        if fact.operation is not None:
+            if self.without_consequence(entry, fact):
+                self.judged += 1
+                self._last[fact.operation] = entry
+            else:
+                self._last.pop(fact.operation, None)
+        return iter(())
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        event = self._last.get(exchange.request.operation or "")
+        if event is None or exchange.sent.at - event.at > CONSEQUENCE_S:
+            return
+        operation = self.world.operation(exchange.request.operation or "")
+        if exchange.request.endpoint is Endpoint.RESULT:
+            early_s = 0.0 if "succeeded" in operation.shown else CONSEQUENCE_S
+        else:
+            early_s = self._early_s(exchange)
+        if early_s and self.first_time(event.seq):
+            yield self.breach(exchange, event, early_s)
+
+    def _early_s(self, exchange: Exchange) -> float:
+        gap = gap_before(self.world, exchange)
+        if gap is None or gap.reader is Reader.HEIR:
+            return 0.0
+        wait_s = gap.asked_s
+        if wait_s is None:
+            wait_s = shortest_gap_s(self.world) if gap.giver.request.endpoint is Endpoint.STATUS else None
+        # By less than the time in which a webhook shows its effect, a client's own timer may have come first.
+        early_s = 0.0 if wait_s is None else gap.early_s(gap.base + wait_s, self.world)
+        return early_s if early_s > CONSEQUENCE_S else 0.0
+
+
+@rule(id="forged-webhook-changes-nothing", requirement="W4.7", needs=Needs.WIRE)
+class ForgedWebhookChangesNothing(WebhookConsequence):
+    """A forged webhook has no consequence: no early status read, no result fetched.
+
+    Else anybody who knows the address can make the client hammer the provider, or believe what is not so.
+    """
+
+    def without_consequence(self, _entry: Entry, event: EventSent, /) -> bool:
+        return not event.genuine
+
+    def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
+        return self.finding(
+            f"{sent(exchange)} for {exchange.request.operation} left {seconds(exchange.sent.at - event.at)} after a "
+            "forged webhook "
+            f"({at(event)}), and was not due for {seconds(early_s)}. Drop what is not signed by the provider.",
+            event,
+            exchange.sent,
+        )
+
+
+@rule(id="duplicate-webhook-changes-nothing", requirement="W4.7", needs=Needs.WIRE)
+class DuplicateWebhookChangesNothing(WebhookConsequence):
+    """A webhook that the client has taken already has no consequence when it comes again.
+
+    One event may be delivered dozens of times. De-duplicate by event id, durably.
+    """
+
+    def without_consequence(self, entry: Entry, event: EventSent) -> bool:
+        taken = self.world.taken_events.get(event.event)
+        return event.genuine and taken is not None and taken.at + self.world.settle_s <= entry.at
+
+    def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
+        return self.finding(
+            f"{sent(exchange)} for {exchange.request.operation} left {seconds(exchange.sent.at - event.at)} after a "
+            "webhook that the "
+            f"client had taken before ({at(event)}), and was not due for {seconds(early_s)}. De-duplicate by "
+            "webhook-id.",
+            event,
+            exchange.sent,
+        )
+
+
+@rule(id="duplicate-webhook-answered-2xx", requirement="W4.7", needs=Needs.WIRE)
+class DuplicateWebhookAnswered2xx(Rule):
+    """A webhook that was taken once is answered with success again.
+
+    An error makes the provider deliver it over and over, and in the end switch the address off.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._sent_after_taking: set[int] = set()
+
+    def on_event_sent(self, _entry: Entry, fact: EventSent, /) -> Iterator[Finding]:
+        if fact.genuine and fact.event in self.world.taken_events:
+            self._sent_after_taking.add(fact.delivery)
+        return iter(())
+
+    def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
+        if fact.delivery not in self._sent_after_taking or fact.status is None:
+            return
+        event, _ = self.world.deliveries[fact.delivery]
+        if fact.worker is not None and not self.world.undisturbed(fact.worker, event):
+            return
+        self.judged += 1
+        if not is_success(fact.status) and self.first_time(fact.event):
+            taken = self.world.taken_events[fact.event]
+            yield self.finding(
+                f"webhook {fact.event} came again {at(event)} and was answered {fact.status}, although the client had "
+                "taken it "
+                f"{at(taken)}. Answer 2xx to what you have; do nothing else.",
+                taken,
+                event,
+                entry,
+            )

@@ -1,0 +1,391 @@
+"""What a history says so far, joined: exchanges with jobs, operations and workers. Rules read it, nobody else writes
+it.
+
+The world is shown each entry once, before the rules are. It answers the questions that make a rule fair: did this
+answer
+*surely* reach the client, was this read licensed by something that happened meanwhile, who was alive.
+Constant work per entry; no judgement is passed here.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
+
+from fake_provider.contract import Contract, ResultKind
+from fake_provider.facts import (
+    AnswerEnded,
+    Endpoint,
+    EventDelivered,
+    EventSent,
+    Fate,
+    FaultsHealed,
+    FaultStruck,
+    JobCreated,
+    JobMoved,
+    RequestSent,
+    ResultRead,
+)
+from harness.history import (
+    Claimed,
+    Commanded,
+    CommandRefused,
+    Entry,
+    LeaseNoted,
+    LedgerRead,
+    RunEnded,
+    RunStarted,
+    StateRecorded,
+    WorkerEnded,
+    WorkerResumed,
+    WorkerStarted,
+    WorkerStopped,
+)
+from harness.rules.views import TERMINAL_STATES, Exchange, Job, Lease, Operation, Worker
+
+__all__ = ["World"]
+
+CLOCK_GRANULARITY_S: Final = {"simulated": 0.002, "patched": 0.01, "process": 0.05}
+"""By how much a client's timer and our stamp may differ, by mode: rounding where time is virtual, scheduling where
+it is real."""
+
+GARBLING: Final = frozenset({"html_body", "invalid_json", "wrong_content_type"})
+"""Faults that leave it to the client whether an answer says anything: it may have been read, not surely."""
+
+HARMLESS: Final = frozenset(
+    {"kill", "stop", "slow_answer", "request_duplicated", "retry_after", "provider_clock_skewed"}
+)
+"""Faults that leave a result as it is, if it arrives."""
+
+SETTLE_S: Final = {"simulated": 0.0, "patched": 0.0, "process": 0.25}
+"""How long a client may take to make an answer durable; a worker that is killed or stopped sooner may have lost it."""
+
+
+class World:
+    """The joined facts of one run, up to the entry shown last."""
+
+    def __init__(self) -> None:
+        self.contract = Contract()
+        self.timing: dict[str, float] = {}
+        self.started: RunStarted | None = None
+        self.slack_s = CLOCK_GRANULARITY_S["simulated"]
+        self.settle_s = SETTLE_S["simulated"]
+        self.now = 0.0
+        self.healed: Entry | None = None
+        self.ended: Entry | None = None
+        self.workers: dict[str, Worker] = {}
+        self.exchanges: dict[int, Exchange] = {}
+        self.jobs: dict[str, Job] = {}
+        self.operations: dict[str, Operation] = {}
+        self.deliveries: dict[int, tuple[Entry, EventSent]] = {}
+        self.taken_events: dict[str, Entry] = {}  # event ids answered 2xx
+        self.ledger: dict[str, Entry] = {}
+        self.shared_ids: set[str] = set()  # job ids that serve more than one job
+        self.blurred: set[str] = set()  # operations of such jobs: what is said or read of them may be meant for another
+        self.notes_history = False
+        self.notes_leases = False
+        self.claims_made = False
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    def surely_read(self, exchange: Exchange, *, by: str | None = None) -> bool:
+        """Whether the client knows the answer for certain.
+
+        It was delivered to a running worker that was then left alone long enough to make it durable. Anyone else
+        (``by`` another worker) may be held to it only once that time has passed.
+        """
+        ended = exchange.ended
+        if ended is None or not exchange.in_hand:
+            return False
+        worker = exchange.request.worker
+        cut_at = self.worker(worker).cut_after(ended.seq)
+        if cut_at is not None and cut_at <= ended.at + self.settle_s:
+            return False
+        return by == worker or self.now >= ended.at + self.settle_s
+
+    def undisturbed(self, worker: str, since: Entry) -> bool:
+        """Whether ``worker`` has run without a break since an entry."""
+        known = self.worker(worker)
+        return known.running and known.cut_after(since.seq) is None
+
+    def lasted(self, entry: Entry, worker: str) -> bool:
+        """Whether ``worker`` was left alone long enough after an entry to make durable what it was told."""
+        cut_at = self.worker(worker).cut_after(entry.seq)
+        return cut_at is None or cut_at > entry.at + self.settle_s
+
+    def known_job(self, operation: Operation, *, by: str | None = None) -> tuple[str, Exchange] | None:
+        """The first job id that the client knows for certain, and the answer that named it."""
+        for job, exchanges in operation.naming.items():
+            for exchange in exchanges:
+                if self.surely_read(exchange, by=by):
+                    return job, exchange
+        return None
+
+    def worker(self, name: str) -> Worker:
+        known = self.workers.get(name)
+        if known is None:
+            # A history cut out of a longer one, or written by hand, may not tell of the start.
+            known = self.workers[name] = Worker(name=name, running=True, dead=False)
+        return known
+
+    def operation(self, name: str) -> Operation:
+        known = self.operations.get(name)
+        if known is None:
+            known = self.operations[name] = Operation(id=name)
+        return known
+
+    def truth(self, operation: Operation, remote_job: str | None) -> Job | None:
+        """The job an operation's claim is about: the one it names, or its only one."""
+        if remote_job is not None and remote_job in self.jobs:
+            return self.jobs[remote_job]
+        return operation.jobs[0] if len(operation.jobs) == 1 else None
+
+    def time(self, name: str, default: float) -> float:
+        """One of the client's clocks, in seconds; ``default`` where the run does not state it."""
+        return self.timing.get(name, default)
+
+    @property
+    def longest_wait_s(self) -> float:
+        """How long a correct client that nobody disturbs may leave an operation alone between two steps."""
+        return (
+            self.time("poll_cap_s", 2) * (1 + self.time("poll_jitter", 0.1))
+            + self.time("request_timeout_s", 1)
+            + self.time("lease_s", 2)
+            + self.contract.status.retry_after_s
+            + 1
+        )
+
+    def inline(self, job: Job) -> bool:
+        """Whether the job's result comes inside its status, so that there is no result to fetch."""
+        return job.fact.synchronous or self.contract.result.kind is ResultKind.INLINE
+
+    def leave_out_blurred(self) -> None:
+        """Forget the operations of which nothing can be said for certain, before it is summed up what became of all."""
+        for name in self.blurred:
+            self.operations.pop(name, None)
+        for job in self.shared_ids:
+            self.ledger.pop(job, None)
+
+    # -- taking entries in -------------------------------------------------------------------------------------------
+
+    def take(self, entry: Entry) -> None:
+        """Take in the next entry."""
+        self.now = entry.at
+        fact = entry.fact
+        taker = self._TAKERS.get(type(fact))
+        if taker is not None:
+            taker(self, entry, fact)
+
+    def _run_started(self, _entry: Entry, fact: RunStarted) -> None:
+        self.started = fact
+        self.contract = Contract.model_validate(fact.contract)
+        self.timing = fact.timing
+        self.slack_s = CLOCK_GRANULARITY_S.get(fact.mode, CLOCK_GRANULARITY_S["process"])
+        self.settle_s = SETTLE_S.get(fact.mode, SETTLE_S["process"])
+
+    def _commanded(self, entry: Entry, fact: Commanded) -> None:
+        operation = self.operation(fact.operation)
+        if fact.command == "submit":
+            if fact.changed:
+                operation.changed = operation.changed or entry
+            elif operation.submitted is None:
+                operation.submitted = entry
+            return
+        operation.licence = entry
+        if fact.command == "cancel":
+            operation.cancels.append(entry)
+        else:
+            operation.asked = entry
+
+    def _command_refused(self, entry: Entry, fact: CommandRefused) -> None:
+        operation = self.operation(fact.operation)
+        operation.refused = entry
+        if fact.command == "cancel" and operation.cancels:
+            operation.cancels.pop()  # it will not be acted upon, and the person knows
+
+    def _worker_started(self, _entry: Entry, fact: WorkerStarted) -> None:
+        worker = self.worker(fact.worker)
+        worker.running, worker.dead = True, False
+
+    def _worker_stopped(self, entry: Entry, fact: WorkerStopped) -> None:
+        worker = self.worker(fact.worker)
+        worker.running = False
+        worker.cut(entry)
+
+    def _worker_resumed(self, entry: Entry, fact: WorkerResumed) -> None:
+        worker = self.worker(fact.worker)
+        worker.running, worker.resumed_at = True, entry.at
+
+    def _worker_ended(self, entry: Entry, fact: WorkerEnded) -> None:
+        worker = self.worker(fact.worker)
+        worker.running, worker.dead = False, True
+        worker.cut(entry)
+
+    def _fault_struck(self, entry: Entry, fact: FaultStruck) -> None:
+        exchange = self.exchanges.get(fact.exchange) if fact.exchange is not None else None
+        if exchange is not None:
+            exchange.faults = (*exchange.faults, fact.kind)
+        if fact.endpoint is Endpoint.STORE and fact.worker is not None:
+            self.worker(fact.worker).cut(entry)  # what it was about to store may not be stored
+
+    def _request_sent(self, entry: Entry, fact: RequestSent) -> None:
+        exchange = self.exchanges[fact.exchange] = Exchange(sent=entry, request=fact)
+        exchange.stray = fact.operation is None or fact.origin is not None or fact.job in self.shared_ids
+        if fact.operation is None or fact.copy_of is not None or exchange.stray:
+            return
+        operation = self.operation(fact.operation)
+        calls = operation.calls.setdefault(fact.endpoint, [])
+        exchange.previous = calls[-1] if calls else None
+        calls.append(exchange)
+        operation.last_call = exchange
+        if fact.endpoint is Endpoint.STATUS:
+            exchange.schedule, exchange.licence = operation.schedule, operation.licence
+            operation.schedule, operation.licence = exchange, None
+
+    def _answer_ended(self, entry: Entry, fact: AnswerEnded) -> None:
+        exchange = self.exchanges.get(fact.exchange)
+        if exchange is None:
+            return
+        exchange.ended, exchange.answer = entry, fact
+        request = exchange.request
+        exchange.in_hand = (
+            fact.fate is Fate.DELIVERED
+            and request.copy_of is None
+            and self.worker(request.worker).running
+            and GARBLING.isdisjoint(exchange.faults)
+        )
+        name = request.operation or fact.operation
+        if name is None or exchange.stray:
+            return
+        operation = self.operation(name)
+        if fact.endpoint is Endpoint.RESULT and not self.intact(exchange):
+            operation.licence = entry
+        if exchange.maybe_read:
+            self._read(operation, exchange, entry, fact)
+
+    def _read(self, operation: Operation, exchange: Exchange, entry: Entry, fact: AnswerEnded) -> None:
+        """What a client that read this answer learned from it."""
+        endpoint = fact.endpoint
+        if fact.canonical_state is not None:
+            operation.shown.setdefault(fact.canonical_state, entry)
+            known = operation.terminal_read
+            if fact.canonical_state in TERMINAL_STATES and (known is None or not self.surely_read(known)):
+                operation.terminal_read = exchange
+        if endpoint is Endpoint.CREATE or endpoint is Endpoint.LOOKUP:
+            if fact.job is not None and fact.status is not None and fact.status < 300:
+                operation.naming.setdefault(fact.job, []).append(exchange)
+                operation.schedule = exchange
+            elif (
+                endpoint is Endpoint.LOOKUP
+                and fact.status == 200
+                and fact.fate is Fate.DELIVERED
+                and self.contract.lookup.authoritative
+                and GARBLING.isdisjoint(exchange.faults)
+            ):
+                operation.absent = entry
+        elif endpoint is Endpoint.CANCEL:
+            operation.licence = entry
+
+    def intact(self, exchange: Exchange) -> bool:
+        """Whether a result exchange brought the client the result as the provider holds it."""
+        answer, served = exchange.answer, exchange.result
+        if answer is None or answer.fate is not Fate.DELIVERED or answer.status != 200 or served is None:
+            return False
+        if not HARMLESS.issuperset(exchange.faults):
+            return False
+        job = self.jobs.get(served.job)
+        return job is not None and job.result_sha256 in {None, served.sha256}
+
+    def _result_read(self, _entry: Entry, fact: ResultRead) -> None:
+        exchange = self.exchanges.get(fact.exchange)
+        if exchange is not None:
+            exchange.result = fact
+
+    def _job_created(self, entry: Entry, fact: JobCreated) -> None:
+        if fact.job in self.jobs:
+            self.shared_ids.add(fact.job)
+            self.blurred.update(
+                name for name in (fact.operation, self.jobs[fact.job].fact.operation) if name is not None
+            )
+        job = self.jobs[fact.job] = Job(id=fact.job, created=entry, fact=fact)
+        if fact.operation is not None:
+            self.operation(fact.operation).jobs.append(job)
+
+    def _job_moved(self, entry: Entry, fact: JobMoved) -> None:
+        job = self.jobs.get(fact.job)
+        if job is None:
+            return
+        job.state, job.moved = fact.after, entry
+        if fact.result_sha256 is not None:
+            job.result_sha256, job.records, job.failed_items = fact.result_sha256, fact.records, fact.failed_items
+
+    def _event_sent(self, entry: Entry, fact: EventSent) -> None:
+        self.deliveries[fact.delivery] = (entry, fact)
+        if not fact.genuine or fact.operation is None:
+            return
+        operation = self.operation(fact.operation)
+        operation.events.setdefault(fact.type, entry)
+        if fact.event not in self.taken_events:
+            operation.licence = entry
+
+    def _event_delivered(self, entry: Entry, fact: EventDelivered) -> None:
+        if fact.status is not None and 200 <= fact.status < 300:
+            self.taken_events.setdefault(fact.event, entry)
+
+    def _state_recorded(self, entry: Entry, fact: StateRecorded) -> None:
+        self.notes_history = True
+        operation = self.operation(fact.operation)
+        operation.state_before, operation.state = operation.state, fact.after
+        operation.remote_job_before = operation.remote_job
+        operation.remote_job = fact.remote_job or operation.remote_job
+        operation.recorded = entry
+        operation.recorded_states.setdefault(fact.after, entry)
+
+    def _lease_noted(self, entry: Entry, fact: LeaseNoted) -> None:
+        self.notes_leases = True
+        operation = self.operation(fact.operation)
+        if fact.what in {"taken", "renewed"}:
+            lease = Lease(entry=entry, worker=fact.worker, fence=fact.fence, until=entry.at + fact.lasts_s)
+            operation.leases[fact.worker] = lease
+            if operation.top_lease is None or fact.fence >= operation.top_lease.fence:
+                operation.top_lease = lease
+        else:
+            operation.leases.pop(fact.worker, None)
+
+    def _claimed(self, entry: Entry, fact: Claimed) -> None:
+        self.claims_made = True
+        self.operation(fact.operation).claims[fact.worker] = entry
+
+    def _ledger_read(self, entry: Entry, fact: LedgerRead) -> None:
+        self.ledger[fact.job] = entry
+
+    def _faults_healed(self, entry: Entry, _fact: FaultsHealed) -> None:
+        self.healed = entry
+
+    def _run_ended(self, entry: Entry, _fact: RunEnded) -> None:
+        self.ended = entry
+
+    _TAKERS: ClassVar[Mapping[type, Callable[["World", Entry, Any], None]]] = MappingProxyType(
+        {
+            RunStarted: _run_started,
+            Commanded: _commanded,
+            CommandRefused: _command_refused,
+            WorkerStarted: _worker_started,
+            WorkerStopped: _worker_stopped,
+            WorkerResumed: _worker_resumed,
+            WorkerEnded: _worker_ended,
+            FaultStruck: _fault_struck,
+            FaultsHealed: _faults_healed,
+            RequestSent: _request_sent,
+            AnswerEnded: _answer_ended,
+            ResultRead: _result_read,
+            JobCreated: _job_created,
+            JobMoved: _job_moved,
+            EventSent: _event_sent,
+            EventDelivered: _event_delivered,
+            StateRecorded: _state_recorded,
+            LeaseNoted: _lease_noted,
+            Claimed: _claimed,
+            LedgerRead: _ledger_read,
+            RunEnded: _run_ended,
+        }
+    )

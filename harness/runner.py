@@ -1,0 +1,328 @@
+"""Runs scenarios: puts provider, network, stage and judge together, in virtual time or in real time, and drives the
+course.
+
+``Simulation`` is the same for those who drive a run step by step (the Hypothesis machine); ``run`` and ``run_many``
+follow the story.
+"""
+
+import asyncio
+import shlex
+import time
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+from typing import Final, Self
+
+from fake_provider.boundary import Boundary
+from fake_provider.clock import Clock, SystemClock
+from fake_provider.engine import Engine
+from fake_provider.lifecycle import TERMINAL, JobState
+from harness.course import Course
+from harness.history import History
+from harness.rules.judge import Judge
+from harness.simulation import SimulatedClock, SimulationError, SimulationLoop
+from harness.stage import Notebook, SubjectError, Terms
+from harness.subject import Factory
+from harness.subjects.in_process import BASE_URL, SimulatedStage
+from harness.subjects.process import ProcessStage
+from harness.subjects.resolve import REFERENCE, Subject
+from harness.verdict import Outcome
+from scenarios.model import Scenario, Step
+
+__all__ = ["Job", "Result", "Simulation", "run", "run_many"]
+
+PROCESS_RUNS_AT_ONCE: Final = 6
+"""Runs in real time mostly wait. More at once would make their workers wait for the two cores of a small machine
+instead."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run came to, and the history that proves it."""
+
+    outcome: Outcome
+    history: History
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run to be made. ``source`` is how a person names the scenario: its name in the catalogue, or a path."""
+
+    scenario: Scenario
+    subject: Subject
+    mode: str
+    seed: int | None = None
+    source: str | None = None
+
+    @property
+    def effective_seed(self) -> int:
+        """The command line's seed, or the scenario's own."""
+        return self.scenario.seed if self.seed is None else self.seed
+
+    @property
+    def reproduce(self) -> str:
+        """The command line that makes this run once more."""
+        words = ["jobsworth", "replay", self.source or self.scenario.name]
+        if self.subject.factory is not None and self.subject.name != REFERENCE:
+            words.append(self.subject.name)
+        words += ["--mode", self.mode, "--seed", str(self.effective_seed)]
+        if self.subject.factory is None and self.subject.command is not None:
+            words += ["--", *self.subject.command]
+        return shlex.join(words)
+
+
+def run(
+    scenario: Scenario, subject: Subject, *, mode: str | None = None, seed: int | None = None, source: str | None = None
+) -> Result:
+    """Run one scenario against one subject.
+
+    Args:
+        mode: one of ``subject.modes``; the quickest if left out.
+
+    Raises:
+        SubjectError: the subject cannot be put under test in this mode.
+    """
+    return _run(Job(scenario=scenario, subject=subject, mode=mode or subject.modes[0], seed=seed, source=source))
+
+
+def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _: None) -> list[Result]:
+    """Make runs: those in virtual time one after the other, those in real time side by side.
+
+    Args:
+        on_done: shown each result as it comes, in no particular order.
+
+    Returns:
+        the results in the order of ``jobs``.
+
+    Raises:
+        SubjectError: a subject cannot be put under test; the other runs are ended.
+    """
+    results: dict[int, Result] = {}
+
+    def keep(number: int, result: Result) -> None:
+        results[number] = result
+        on_done(result)
+
+    real = []
+    for number, job in enumerate(jobs):
+        if job.mode == "process":
+            real.append((number, job))
+        else:
+            keep(number, _run(job))
+    if real:
+        asyncio.run(_run_side_by_side(real, keep))
+    return [results[number] for number in range(len(jobs))]
+
+
+def _run(job: Job) -> Result:
+    if job.mode not in job.subject.modes:
+        raise SubjectError(
+            f"{job.subject.name!r} cannot be run in mode {job.mode!r}; it can in {', '.join(job.subject.modes)}"
+        )
+    if job.mode == "process":
+        return asyncio.run(_run_process(job))
+    assert job.subject.factory is not None
+    with Simulation(job.scenario, job.subject.factory, seed=job.effective_seed) as simulation:
+        simulation.follow_story()
+        return simulation.conclude(job.reproduce)
+
+
+# -- virtual time
+
+
+class Simulation:
+    """One run in virtual time, driven from ordinary code. A context manager: leaving it throws the hosts away."""
+
+    def __init__(self, scenario: Scenario, factory: Factory, *, seed: int, judge: Judge | None = None) -> None:
+        self.loop = SimulationLoop()
+        self.scenario = scenario
+        self.judge = judge or Judge()
+        self._trouble: str | None = None
+        clock = SimulatedClock(self.loop)
+        terms = _terms(scenario, seed)
+        history = History(self.loop.time, [self.judge.observe])
+        notebook = Notebook(history.record, terms.secrets)
+        boundary = _boundary(scenario, seed, terms, history)
+        self._stage = SimulatedStage(factory, loop=self.loop, terms=terms, notebook=notebook)
+        self._clock = clock
+        self._engine: Engine | None = None
+        self.course = Course(
+            scenario,
+            mode="simulated",
+            seed=seed,
+            terms=terms,
+            origin=BASE_URL,
+            stage=self._stage,
+            boundary=boundary,
+            history=history,
+            notebook=notebook,
+            judge=self.judge,
+            clock=clock,
+            now=self.loop.time,
+        )
+        self._notebook = notebook
+
+    @property
+    def history(self) -> History:
+        """What happened so far."""
+        return self.course.history
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the start."""
+        return self.loop.time()
+
+    def unfinished_operations(self) -> list[str]:
+        """Operations that have an unfinished job at the provider, in the order of their jobs."""
+        ledger = self.course.boundary.ledger(self._clock.now())
+        unfinished = (line.operation for line in ledger if line.operation and JobState(line.state) not in TERMINAL)
+        return list(dict.fromkeys(unfinished))
+
+    def start(self) -> None:
+        """Bring the provider and the workers up."""
+        self.loop.run_until_complete(self._start())
+
+    def apply(self, step: Step) -> None:
+        """Do one step now."""
+        self.loop.run_until_complete(self.course.apply(step))
+
+    def advance_to(self, at: float) -> None:
+        """Let virtual time pass."""
+        self.loop.run_until_complete(self.course.advance_to(at))
+
+    def finish(self) -> None:
+        """Heal, drain, report."""
+        self.loop.run_until_complete(self.course.finish())
+
+    def follow_story(self) -> None:
+        """Start, apply every step at its time, and finish. A simulation that cannot go on ends here, and is a doubt."""
+        try:
+            self.loop.run_until_complete(self._follow_story())
+        except SimulationError as error:
+            self._trouble = str(error)
+
+    def conclude(self, reproduce: str) -> Result:
+        """Add up what the run came to."""
+        return Result(self.course.conclude(reproduce=reproduce, trouble=self._trouble), self.course.history)
+
+    async def _start(self) -> None:
+        self._engine = Engine(self.course.boundary, self._clock, hosts=self._stage, deliver=self._stage.deliver)
+        self._stage.attach(self._engine)
+        self._notebook.attach(self._engine)
+        self._engine.start()
+        await self.course.start()
+
+    async def _follow_story(self) -> None:
+        await self._start()
+        await _follow(self.course)
+
+    async def _close(self) -> None:
+        await self._stage.close()
+        if self._engine is not None:
+            await self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.loop.is_closed():
+            self.loop.run_until_complete(self._close())
+            self.loop.close()
+
+
+# -- real time
+
+
+async def _run_side_by_side(jobs: Sequence[tuple[int, Job]], keep: Callable[[int, Result], None]) -> None:
+    places = asyncio.Semaphore(PROCESS_RUNS_AT_ONCE)
+
+    async def one(number: int, job: Job) -> None:
+        async with places:
+            keep(number, await _run_process(job))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number, job in jobs:
+                group.create_task(one(number, job))
+    except* SubjectError as errors:
+        raise errors.exceptions[0] from None
+
+
+async def _run_process(job: Job) -> Result:
+    command = job.subject.command
+    if command is None:
+        raise SubjectError(f"{job.subject.name!r} is no process subject: give a command after --")
+    scenario, seed = job.scenario, job.effective_seed
+    clock: Clock = SystemClock()
+    started = time.monotonic()
+    judge = Judge()
+    history = History(lambda: time.monotonic() - started, [judge.observe])
+    terms = _terms(scenario, seed)
+    notebook = Notebook(history.record, terms.secrets)
+    boundary = _boundary(scenario, seed, terms, history)
+    stage = ProcessStage(command, terms=terms, notebook=notebook)
+    engine = Engine(boundary, clock, hosts=stage, deliver=stage.deliver)
+    stage.attach(engine)
+    notebook.attach(engine)
+    course = Course(
+        scenario,
+        mode="process",
+        seed=seed,
+        terms=terms,
+        origin="http://127.0.0.1",
+        stage=stage,
+        boundary=boundary,
+        history=history,
+        notebook=notebook,
+        judge=judge,
+        clock=clock,
+        now=lambda: time.monotonic() - started,
+    )
+    try:
+        engine.start()
+        await course.start()
+        await _follow(course)
+        return Result(course.conclude(reproduce=job.reproduce), history)
+    finally:
+        await stage.close()
+        await engine.close()
+
+
+# -- both
+
+
+async def _follow(course: Course) -> None:
+    began = course.now()  # in real time the workers took a while to come up
+    for step in course.scenario.steps:
+        await course.advance_to(began + step.at)
+        await course.apply(step)
+    await course.finish()
+
+
+def _terms(scenario: Scenario, seed: int) -> Terms:
+    draw = Random(f"{seed}:secrets")
+    secret = b64encode(draw.randbytes(24)).decode()
+    return Terms(
+        contract=scenario.contract.model_dump(mode="json"),
+        timing=scenario.timing.model_dump(mode="json"),
+        authorization=f"Bearer sk-canary-{draw.randbytes(16).hex()}",
+        webhook_secrets=(f"whsec_{secret}",),
+        seed=seed,
+    )
+
+
+def _boundary(scenario: Scenario, seed: int, terms: Terms, history: History) -> Boundary:
+    return Boundary(
+        scenario.contract,
+        dialect="jobs",
+        base_url=BASE_URL,
+        random=Random(f"{seed}:provider"),
+        record=history.record,
+        work=scenario.work,
+        faults=scenario.faults,
+        webhook_secrets=terms.webhook_secrets,
+    )

@@ -1,0 +1,214 @@
+"""The simulated stage: workers are coroutines on simulated hosts, and time is virtual."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+from fake_provider.engine import Engine
+from fake_provider.transport import InProcessTransport
+from fake_provider.webhooks import Attempt
+from harness.history import (
+    CommandRefused,
+    SubjectComplained,
+    WorkerEnded,
+    WorkerResumed,
+    WorkerStarted,
+    WorkerStopped,
+)
+from harness.simulation import SimulatedClock, SimulatedHost, SimulationError, SimulationLoop
+from harness.stage import Notebook, SubjectError, Terms
+from harness.subject import Claim, Client, Factory, Host, Note, Recording, Refused, WebhookReceiver, WriteRefused
+
+__all__ = ["BASE_URL", "SimulatedStage"]
+
+BASE_URL: Final = "http://provider.test"
+"""Where a simulated client finds the provider: a name that no resolver knows (RFC 6761)."""
+
+
+class _Worker:
+    """One start of a worker: its host, its client and what it was told to do."""
+
+    def __init__(self, host: SimulatedHost, client: Client) -> None:
+        self.host = host
+        self.client = client
+
+
+class SimulatedStage:
+    """Simulated hosts on one loop, all on one disk."""
+
+    def __init__(self, factory: Factory, *, loop: SimulationLoop, terms: Terms, notebook: Notebook) -> None:
+        self._factory = factory
+        self._loop = loop
+        self._clock = SimulatedClock(loop)
+        self._terms = terms
+        self._notebook = notebook
+        self._record = notebook.record
+        self._engine: Engine | None = None
+        self._workers: dict[str, _Worker] = {}
+        self._lives: dict[str, int] = {}
+        self._disk: dict[str, Any] = {}
+
+    def attach(self, engine: Engine) -> None:
+        """Take the network the workers are to use."""
+        self._engine = engine
+
+    # -- hosts
+
+    async def start(self, worker: str) -> None:
+        """Start a worker, for the first time or again."""
+        if self.is_living(worker):
+            raise ValueError(f"{worker} is running already")
+        life = self._lives[worker] = self._lives.get(worker, 0) + 1
+        host = SimulatedHost(worker)
+        given = Host(
+            worker=worker,
+            base_url=BASE_URL,
+            transport=InProcessTransport(self._network, worker),
+            clock=self._clock,
+            random=Random(f"{self._terms.seed}:{worker}:{life}"),
+            disk=self._disk,
+            contract=self._terms.contract,
+            timing=self._terms.timing,
+            authorization=self._terms.authorization,
+            webhook_secrets=self._terms.webhook_secrets,
+            note=self._noting(worker, host),
+        )
+        try:
+            client = host.call(self._factory, given)
+        except SimulationError as error:
+            raise SubjectError(f"the subject cannot be simulated: {error}") from error
+        except Exception as error:
+            raise SubjectError(f"the subject's factory failed: {type(error).__name__}: {error}") from error
+        if not isinstance(client, Client):
+            raise SubjectError(
+                f"the subject's factory returned a {type(client).__name__}, which is no client: "
+                "it needs async methods submit, cancel and report (harness.subject.Client)"
+            )
+        self._record(WorkerStarted(worker=worker, life=life))
+        self._workers[worker] = _Worker(host, client)
+        run = getattr(client, "run", None)
+        if run is not None:
+            self._spawn(worker, "run", run)
+
+    def kill(self, worker: str) -> None:
+        """End a worker at this moment."""
+        if self.is_living(worker):
+            self._workers[worker].host.kill()
+            self._record(WorkerEnded(worker=worker, how="killed"))
+
+    def stop(self, worker: str, for_s: float | None) -> None:
+        """Freeze a worker, until resumed or for ``for_s`` seconds."""
+        if not self.is_running(worker):
+            return
+        host = self._workers[worker].host
+        host.freeze()
+        self._record(WorkerStopped(worker=worker))
+        if for_s is not None:
+            self._loop.call_later(for_s, self._resume_life, worker, host, context=self._network.context)
+
+    def resume(self, worker: str) -> None:
+        """Let a stopped worker go on."""
+        if self.is_living(worker):
+            self._resume_life(worker, self._workers[worker].host)
+
+    def _resume_life(self, worker: str, host: SimulatedHost) -> None:
+        if host.alive and host.frozen:
+            self._record(WorkerResumed(worker=worker))
+            host.thaw(self._loop)
+
+    def is_living(self, worker: str) -> bool:
+        """Tell whether the worker was started and has not ended."""
+        return worker in self._workers and self._workers[worker].host.alive
+
+    def is_running(self, worker: str) -> bool:
+        """Tell whether the worker lives and is not frozen."""
+        return worker in self._workers and not self._workers[worker].host.frozen
+
+    # -- what workers are told and asked
+
+    async def command(
+        self, worker: str, command: str, operation: str, arguments: Mapping[str, Any]
+    ) -> asyncio.Future[Any]:
+        """Tell a worker to do something; a client may take as long as it likes over it."""
+        client = self._workers[worker].client
+        method = getattr(client, command, None)
+        if method is None:
+            self._record(SubjectComplained(worker=worker, message=f"the client has no method {command!r}"))
+            done: asyncio.Future[Any] = self._loop.create_future()
+            done.set_result(None)
+            return done
+
+        async def obey() -> None:
+            try:
+                await method(operation, **arguments)
+            except Refused as refusal:
+                fact = CommandRefused(worker=worker, command=command, operation=operation, reason=str(refusal))
+                self._notebook.write(worker, "reply", fact)
+
+        return self._spawn(worker, command, obey)
+
+    async def report(self, worker: str) -> Sequence[Claim]:
+        """Ask for claims; a client that fails to answer makes none."""
+        task = self._spawn(worker, "report", self._workers[worker].client.report)
+        await asyncio.wait({task}, timeout=1)
+        if not task.done() or task.cancelled():
+            return ()
+        return task.result() or ()
+
+    async def deliver(self, attempt: Attempt) -> int | None:
+        """Hand a delivery to the first living worker that takes webhooks, one that runs if there is one."""
+        takers = [name for name in sorted(self._workers) if self.is_living(name)]
+        takers.sort(key=lambda name: not self.is_running(name))
+        for name in takers:
+            client = self._workers[name].client
+            if isinstance(client, WebhookReceiver):
+                attempt.worker = name
+                # The receiver goes on with a delivery even when the provider has stopped waiting for its answer.
+                work = self._spawn(name, "webhook", client.webhook, attempt.headers, attempt.body)
+                return await asyncio.shield(work)
+        return None
+
+    async def settle(self) -> None:
+        """Let everything happen that happens at this instant."""
+        await self._loop.settle()
+
+    async def close(self) -> None:
+        """Kill the hosts that still live. What they leave undone no longer matters: the history is complete."""
+        for worker in self._workers.values():
+            worker.host.kill()
+
+    # -- inside
+
+    def _spawn(
+        self, worker: str, what: str, work: Callable[..., Awaitable[Any]], *arguments: Any
+    ) -> asyncio.Task[Any]:
+        """Run a client's code on its host. What escapes from it is written down; from ``run`` it ends the worker."""
+
+        async def guarded() -> Any:
+            try:
+                return await work(*arguments)
+            except Exception as error:  # noqa: BLE001  the client is foreign code: anything may come
+                message = f"{what}() raised {type(error).__name__}: {error}"
+                self._notebook.write(worker, "log", SubjectComplained(worker=worker, message=message))
+                if what == "run" and self.is_living(worker):
+                    self._workers[worker].host.kill()
+                    self._record(WorkerEnded(worker=worker, how="crashed", detail=type(error).__name__))
+                return None
+
+        return self._workers[worker].host.spawn(self._loop, guarded())
+
+    def _noting(self, worker: str, host: SimulatedHost) -> Callable[[Note], Awaitable[None]]:
+        async def note(said: Note) -> None:
+            refusal = self._notebook.take(worker, said)
+            if host.frozen:
+                await asyncio.sleep(0)  # the loop holds this back until the host is thawed, or for ever
+            if refusal is not None and isinstance(said, Recording):
+                raise WriteRefused(refusal)
+
+        return note
+
+    @property
+    def _network(self) -> Engine:
+        assert self._engine is not None, "attach() comes first"
+        return self._engine

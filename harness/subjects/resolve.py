@@ -1,0 +1,102 @@
+"""From the words on a command line to a subject that can be put under test."""
+
+import importlib
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from harness.stage import SubjectError
+from harness.subject import Factory
+
+__all__ = ["REFERENCE", "Subject", "resolve"]
+
+REFERENCE: Final = "reference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A client under test, and the ways it can be run."""
+
+    name: str  # as on the command line
+    factory: Factory | None = None  # simulated
+    command: tuple[str, ...] | None = None  # process
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The modes this subject can run in, the quickest first."""
+        return (("simulated",) if self.factory else ()) + (("process",) if self.command else ())
+
+
+def resolve(spec: str | None = None, command: Sequence[str] = ()) -> Subject:
+    """Find the subject.
+
+    Args:
+        spec: ``reference`` (the default) or ``package.module:factory``, imported with the working directory first on
+            the path.
+        command: a program and its arguments, for a process subject; then there is no ``spec``.
+
+    Raises:
+        SubjectError: saying what was looked for, where, and what is there instead.
+    """
+    if command:
+        if spec is not None:
+            raise SubjectError(f"two subjects: {spec!r} and the command {' '.join(command)!r}; give one of them")
+        return _from_command(command)
+    if spec is None or spec == REFERENCE:
+        from harness.subjects.reference import build
+
+        return Subject(name=REFERENCE, factory=build, command=(sys.executable, "-m", "reference_client", "subject"))
+    return Subject(name=spec, factory=_load(spec))
+
+
+def _from_command(command: Sequence[str]) -> Subject:
+    if shutil.which(command[0]) is None:
+        raise SubjectError(f"no program {command[0]!r} on the path, and no such executable file")
+    return Subject(name=" ".join(command), command=tuple(command))
+
+
+def _load(spec: str) -> Factory:
+    module_name, colon, attribute = spec.partition(":")
+    if not colon or not module_name or not attribute:
+        raise SubjectError(
+            f"{spec!r} is no subject: write {REFERENCE!r}, package.module:factory, or -- COMMAND for a process"
+        )
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module_name == error.name or module_name.startswith(f"{error.name}.")):
+            raise SubjectError(
+                f"{spec!r}: no module {error.name!r} (looked in {here} and in what is installed)"
+            ) from None
+        raise SubjectError(f"{spec!r}: {module_name} needs the module {error.name!r}, which is not installed") from None
+    except Exception as error:
+        where = _last_line(error, module_name)
+        raise SubjectError(
+            f"{spec!r}: importing {module_name} failed{where}: {type(error).__name__}: {error}"
+        ) from error
+    factory = getattr(module, attribute, None)
+    if factory is None:
+        near = get_close_matches(attribute, vars(module), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise SubjectError(f"{spec!r}: {module_name} has no {attribute!r}{hint}")
+    if not callable(factory):
+        raise SubjectError(f"{spec!r} is a {type(factory).__name__}, not a factory that can be called with a host")
+    return factory  # type: ignore[no-any-return]
+
+
+def _last_line(error: Exception, module_name: str) -> str:
+    """Where in the subject's own module it happened, if that can be told."""
+    trace = error.__traceback__
+    found = ""
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__") == module_name:
+            found = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found

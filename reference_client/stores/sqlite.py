@@ -1,0 +1,409 @@
+"""Operations in one SQLite file: WAL, ``synchronous=FULL``, each write one immediate transaction.
+
+The calls block the event loop for the length of a commit. A thread hop would cost as much as most of them, and
+several workers of one process in simulation stay deterministic this way.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry, encode_entry, link_hash
+from reference_client.lifecycle import WITHOUT_JOB
+from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
+from reference_client.steps import Step
+from reference_client.stores.protocol import (
+    Claimed,
+    Given,
+    Lease,
+    LeaseLost,
+    MakeEntry,
+    SchemaTooNew,
+    StoreError,
+    StoreRefused,
+    UnknownOperation,
+)
+
+__all__ = ["MIGRATIONS", "SQLiteStore"]
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE history (
+        number INTEGER PRIMARY KEY, operation_id TEXT NOT NULL, before TEXT, after TEXT NOT NULL,
+        entry BLOB NOT NULL, hash TEXT NOT NULL
+    );
+    CREATE INDEX history_by_operation ON history (operation_id, number);
+    CREATE TRIGGER history_is_not_edited BEFORE UPDATE ON history
+        BEGIN SELECT RAISE(ABORT, 'history is append-only: an entry is never edited'); END;
+    CREATE TRIGGER history_is_not_deleted BEFORE DELETE ON history
+        BEGIN SELECT RAISE(ABORT, 'history is append-only: an entry is never deleted'); END;
+
+    CREATE TABLE operation (
+        operation_id TEXT PRIMARY KEY, state TEXT NOT NULL, version INTEGER NOT NULL, remote_job_id TEXT,
+        wake_at REAL, lease_owner TEXT, lease_fence INTEGER NOT NULL DEFAULT 0,
+        lease_until REAL, history_number INTEGER NOT NULL, record BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX operation_by_wake ON operation (wake_at) WHERE wake_at IS NOT NULL;
+    CREATE INDEX operation_by_job ON operation (remote_job_id) WHERE remote_job_id IS NOT NULL;
+    CREATE TRIGGER operation_starts_with_history BEFORE INSERT ON operation
+        WHEN NOT EXISTS (SELECT 1 FROM history WHERE number = NEW.history_number
+                         AND operation_id = NEW.operation_id AND before IS NULL AND after = NEW.state)
+        BEGIN SELECT RAISE(ABORT, 'an operation starts with a history entry'); END;
+    CREATE TRIGGER operation_moves_with_history BEFORE UPDATE ON operation
+        WHEN NEW.state <> OLD.state AND NOT EXISTS (
+            SELECT 1 FROM history WHERE operation_id = NEW.operation_id AND number > OLD.history_number
+            AND number <= NEW.history_number AND before = OLD.state AND after = NEW.state)
+        BEGIN SELECT RAISE(ABORT, 'a state changes only with a history entry'); END;
+    CREATE TRIGGER operation_is_not_deleted BEFORE DELETE ON operation
+        BEGIN SELECT RAISE(ABORT, 'an operation is never deleted'); END;
+
+    CREATE TABLE command (
+        number INTEGER PRIMARY KEY, operation_id TEXT NOT NULL, command BLOB NOT NULL, taken INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX command_waiting ON command (operation_id, number) WHERE taken = 0;
+    CREATE TABLE event (event_id TEXT PRIMARY KEY, remote_job_id TEXT NOT NULL, notice BLOB NOT NULL,
+                        operation_id TEXT) WITHOUT ROWID;
+    CREATE INDEX event_without_operation ON event (remote_job_id) WHERE operation_id IS NULL;
+    CREATE TABLE result (operation_id TEXT PRIMARY KEY, body BLOB NOT NULL);
+    """,
+)
+"""What brings a store from each schema version to the next."""
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_OPERATION: Final = msgspec.json.Decoder(Operation)
+_COMMAND: Final[msgspec.json.Decoder[Command]] = msgspec.json.Decoder(Command)
+_NOTICE: Final = msgspec.json.Decoder(EventNotice)
+
+_HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
+_WAITING: Final = "EXISTS (SELECT 1 FROM command c WHERE c.operation_id = :id AND c.taken = 0)"
+
+_CLAIM: Final = """
+    UPDATE operation SET lease_owner = :owner, lease_fence = lease_fence + 1, lease_until = :until, wake_at = :until
+    WHERE operation_id = (SELECT operation_id FROM operation WHERE wake_at <= :now ORDER BY wake_at LIMIT 1)
+    RETURNING record, lease_fence
+"""
+_FENCED: Final = "operation_id = :id AND lease_owner = :owner AND lease_fence = :fence AND lease_until > :now"
+_KEEP: Final = f"""
+    UPDATE operation SET state = :state, version = :version, remote_job_id = :job, record = :record,
+        history_number = :number, lease_until = max(lease_until, :until), wake_at = max(lease_until, :until)
+    WHERE {_FENCED} AND version = :version - 1 RETURNING lease_until
+"""  # noqa: S608  constants only
+_LEAVE: Final = f"""
+    UPDATE operation SET state = :state, version = :version, remote_job_id = :job, record = :record,
+        history_number = :number, lease_owner = NULL, lease_until = NULL,
+        wake_at = CASE WHEN {_WAITING} THEN :now ELSE :due END
+    WHERE {_FENCED} AND version = :version - 1 RETURNING 1
+"""  # noqa: S608  constants only
+_RELEASE: Final = f"""
+    UPDATE operation SET lease_owner = NULL, lease_until = NULL, wake_at = CASE WHEN {_WAITING} THEN :now ELSE :due END
+    WHERE {_FENCED} RETURNING 1
+"""  # noqa: S608  constants only
+
+
+class SQLiteStore:
+    """One SQLite database of operations.
+
+    Args:
+        path: the file, or ``":memory:"`` for one that lives as long as this object.
+        now: the store's clock; all workers on one file run on the file's machine, so it is that machine's.
+        busy_timeout_s: how long a write waits for another process's.
+
+    Raises:
+        SchemaTooNew: if a newer version of this program wrote the file.
+        StoreRefused: if the file cannot be opened.
+    """
+
+    def __init__(self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = 2.0) -> None:
+        self._now = now
+        try:
+            self._db = sqlite3.connect(str(path), timeout=busy_timeout_s, isolation_level=None, cached_statements=256)
+        except sqlite3.Error as error:
+            raise StoreRefused(f"{path}: {error}") from None
+        with _refusals():
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._migrate(str(path))
+
+    def _migrate(self, path: str) -> None:
+        with self._transaction():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version > len(MIGRATIONS):
+                raise SchemaTooNew(
+                    f"{path} has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
+                )
+            for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+                for statement in _statements(script):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {number}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One immediate transaction: all of it is durable when this ends, or none."""
+        with _refusals():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def _append(self, entries: Iterable[HistoryEntry]) -> int:
+        """Chain entries on, and return the number of the last entry in the store."""
+        db = self._db
+        number, previous = db.execute(_HEAD).fetchone() or (GENESIS.number, GENESIS.hash)
+        for entry in entries:
+            number += 1
+            encoded = encode_entry(entry)
+            previous = link_hash(previous, number, encoded)
+            db.execute(
+                "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)",
+                (number, entry.operation_id, entry.before, entry.after, encoded, previous),
+            )
+        return int(number)
+
+    async def now(self) -> float:
+        return self._now()
+
+    async def add(self, step: Step) -> Operation:
+        operation = step.operation
+        with self._transaction() as db:
+            known = db.execute(
+                "SELECT record FROM operation WHERE operation_id = ?", (operation.operation_id,)
+            ).fetchone()
+            if known is not None:
+                return _OPERATION.decode(known[0])
+            number = self._append(step.entries)
+            db.execute(
+                "INSERT INTO operation (operation_id, state, version, wake_at, history_number, record)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    operation.operation_id,
+                    operation.state,
+                    operation.version,
+                    self._now(),
+                    number,
+                    _ENCODE(operation),
+                ),
+            )
+        return operation
+
+    async def load(self, operation_id: str) -> Operation:
+        with _refusals():
+            return self._load(operation_id)
+
+    def _load(self, operation_id: str) -> Operation:
+        row = self._db.execute("SELECT record FROM operation WHERE operation_id = ?", (operation_id,)).fetchone()
+        if row is None:
+            raise UnknownOperation(f"there is no operation {operation_id!r} in this store")
+        return _OPERATION.decode(row[0])
+
+    async def operations(self) -> Sequence[Operation]:
+        with _refusals():
+            rows = self._db.execute("SELECT record FROM operation ORDER BY operation_id").fetchall()
+        return [_OPERATION.decode(record) for (record,) in rows]
+
+    async def history(self, operation_id: str) -> Sequence[HistoryEntry]:
+        with _refusals():
+            self._load(operation_id)
+            rows = self._db.execute(
+                "SELECT entry FROM history WHERE operation_id = ? ORDER BY number", (operation_id,)
+            ).fetchall()
+        return [decode_entry(entry) for (entry,) in rows]
+
+    async def result(self, operation_id: str) -> bytes | None:
+        with _refusals():
+            row = self._db.execute("SELECT body FROM result WHERE operation_id = ?", (operation_id,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    async def claim(self, owner: str, lease_s: float) -> Claimed | None:
+        now = self._now()
+        with _refusals():
+            # Looking costs no write lock; most looks find nothing.
+            due = self._db.execute("SELECT 1 FROM operation WHERE wake_at <= ? LIMIT 1", (now,)).fetchone()
+        if due is None:
+            return None
+        with self._transaction() as db:
+            row = db.execute(_CLAIM, {"owner": owner, "until": now + lease_s, "now": now}).fetchone()
+            if row is None:
+                return None
+            operation = _OPERATION.decode(row[0])
+            waiting = db.execute(
+                "SELECT number, command FROM command WHERE operation_id = ? AND taken = 0 ORDER BY number",
+                (operation.operation_id,),
+            ).fetchall()
+        lease = Lease(operation_id=operation.operation_id, owner=owner, fence=row[1], until=now + lease_s)
+        return Claimed(lease, operation, tuple(Given(number, _COMMAND.decode(each)) for number, each in waiting))
+
+    async def due_in_s(self) -> float | None:
+        with _refusals():
+            (wake_at,) = self._db.execute("SELECT min(wake_at) FROM operation WHERE wake_at IS NOT NULL").fetchone()
+        return None if wake_at is None else max(0.0, wake_at - self._now())
+
+    async def renew(self, lease: Lease, lasts_s: float) -> Lease:
+        now = self._now()
+        key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": now}
+        with _refusals():
+            row = self._db.execute(f"SELECT lease_until FROM operation WHERE {_FENCED}", key).fetchone()  # noqa: S608
+        if row is None:
+            raise _lost(lease)
+        if row[0] >= now + lasts_s:
+            return lease
+        with self._transaction() as db:
+            row = db.execute(
+                f"UPDATE operation SET lease_until = :until, wake_at = :until WHERE {_FENCED} RETURNING lease_until",  # noqa: S608
+                {**key, "until": now + lasts_s},
+            ).fetchone()
+        if row is None:
+            raise _lost(lease)
+        return msgspec.structs.replace(lease, until=row[0])
+
+    async def commit(self, lease: Lease, step: Step, *, taken: Sequence[int] = (), lasts_s: float = 0.0) -> Lease:
+        with self._transaction():
+            row = self._write(_KEEP, lease, step, taken, {"until": self._now() + lasts_s})
+        return msgspec.structs.replace(lease, until=row[0])
+
+    async def release(
+        self, lease: Lease, step: Step | None, *, due_at: float | None, taken: Sequence[int] = ()
+    ) -> None:
+        with self._transaction() as db:
+            if step is not None:
+                self._write(_LEAVE, lease, step, taken, {"due": due_at})
+                return
+            key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": self._now()}
+            if db.execute(_RELEASE, {**key, "due": due_at}).fetchone() is None:
+                raise _lost(lease)
+
+    def _write(
+        self, statement: str, lease: Lease, step: Step, taken: Sequence[int], parameters: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        db, operation = self._db, step.operation
+        number = self._append(step.entries)
+        for each in taken:
+            db.execute("UPDATE command SET taken = 1 WHERE number = ?", (each,))
+        if operation.remote_job_id is not None and any(entry.before in WITHOUT_JOB for entry in step.entries):
+            self._tell_kept_events(operation)
+        if step.result is not None and operation.collected is not None and operation.collected.location == "store":
+            db.execute("INSERT OR REPLACE INTO result VALUES (?, ?)", (operation.operation_id, step.result))
+        row = db.execute(
+            statement,
+            {
+                "id": lease.operation_id,
+                "owner": lease.owner,
+                "fence": lease.fence,
+                "now": self._now(),
+                "state": operation.state,
+                "version": operation.version,
+                "job": operation.remote_job_id,
+                "record": _ENCODE(operation),
+                "number": number,
+                **parameters,
+            },
+        ).fetchone()
+        if row is None:
+            raise _lost(lease)  # which rolls the entries back as well
+        found: tuple[Any, ...] = row
+        return found
+
+    def _tell_kept_events(self, operation: Operation) -> None:
+        """Hand over the events that came before the job had an operation."""
+        kept = self._db.execute(
+            "UPDATE event SET operation_id = ? WHERE remote_job_id = ? AND operation_id IS NULL RETURNING notice",
+            (operation.operation_id, operation.remote_job_id),
+        ).fetchall()
+        for (notice,) in kept:
+            self._db.execute(
+                "INSERT INTO command (operation_id, command) VALUES (?, ?)", (operation.operation_id, notice)
+            )
+
+    async def give(self, operation_id: str, command: Command, make_entry: MakeEntry) -> HistoryEntry:
+        with self._transaction():
+            return self._give(self._load(operation_id), command, make_entry)
+
+    def _give(self, operation: Operation, command: Command, make_entry: MakeEntry) -> HistoryEntry:
+        now = self._now()
+        entry = make_entry(operation, now)
+        number = self._append((entry,))
+        self._db.execute(
+            "INSERT INTO command (operation_id, command) VALUES (?, ?)", (operation.operation_id, _ENCODE(command))
+        )
+        self._db.execute(
+            "UPDATE operation SET history_number = ?, wake_at = CASE WHEN lease_owner IS NULL THEN ? ELSE wake_at END"
+            " WHERE operation_id = ?",
+            (number, now, operation.operation_id),
+        )
+        return entry
+
+    async def take_event(self, notice: EventNotice, make_entry: MakeEntry) -> HistoryEntry | None:
+        with self._transaction() as db:
+            row = db.execute(
+                "SELECT record FROM operation WHERE remote_job_id = ? ORDER BY operation_id LIMIT 1",
+                (notice.remote_job_id,),
+            ).fetchone()
+            operation = None if row is None else _OPERATION.decode(row[0])
+            new = db.execute(
+                "INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?) RETURNING 1",
+                (
+                    notice.event_id,
+                    notice.remote_job_id,
+                    _ENCODE(notice),
+                    None if operation is None else operation.operation_id,
+                ),
+            ).fetchone()
+            if new is None or operation is None:
+                return None
+            return self._give(operation, notice, make_entry)
+
+    async def links(self) -> Sequence[Link]:
+        with _refusals():
+            rows = self._db.execute(
+                "SELECT number, operation_id, before, after, entry, hash FROM history ORDER BY number"
+            ).fetchall()
+        return [Link(*row) for row in rows]
+
+    async def standing(self) -> Sequence[Standing]:
+        with _refusals():
+            rows = self._db.execute("SELECT operation_id, state, history_number, record FROM operation").fetchall()
+        return [
+            Standing(operation_id, state, _OPERATION.decode(record).state, number)
+            for operation_id, state, number, record in rows
+        ]
+
+    async def head(self) -> Head:
+        with _refusals():
+            row = self._db.execute(_HEAD).fetchone()
+        return GENESIS if row is None else Head(*row)
+
+    async def close(self) -> None:
+        self._db.close()
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn what SQLite says into what a store says."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise StoreError(f"the store's own rules forbid this write: {error}") from error
+    except sqlite3.Error as error:
+        raise StoreRefused(f"SQLite: {error}") from error
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script without committing the transaction it runs in, as ``executescript`` would."""
+    pending = ""
+    for line in script.splitlines():
+        pending += line + "\n"
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+def _lost(lease: Lease) -> LeaseLost:
+    return LeaseLost(f"{lease.owner} no longer holds lease {lease.fence} on {lease.operation_id}")

@@ -1,0 +1,44 @@
+"""Exploration finds nothing in the reference client, and finds, shrinks and saves what is wrong with a broken one."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.explore.machine import explore, machine_for
+from harness.runner import run
+from harness.subjects import resolve
+from harness.subjects.reference import build
+from harness.verdict import Verdict
+from scenarios.model import Scenario
+
+ReferenceClient = machine_for(build).TestCase
+"""The machine in someone's own suite: one line."""
+
+
+def test_the_reference_client_is_never_caught_and_two_explorations_agree() -> None:
+    first, second = (explore(resolve(), examples=40, steps=20, seed=1) for _ in range(2))
+    assert first.findings == ()
+    assert first.verdict is Verdict.PASS, first.reason
+    assert first.examples >= 40
+    assert first.faults_struck_by_kind
+    assert msgspec.structs.replace(first, seconds=0) == msgspec.structs.replace(second, seconds=0)
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [
+        ("new_token_per_retry", "one-job-per-operation"),
+        ("claims_cancelled_on_sending", "cancelled-only-if-confirmed"),
+    ],
+)
+def test_a_broken_client_is_found_shrunk_and_saved_and_the_file_replays(broken: str, rule: str, tmp_path: Path) -> None:
+    subject = resolve(f"tests.broken_clients.{broken}:build")
+    found = explore(subject, examples=300, steps=20, seed=1, save=tmp_path)
+    assert found.verdict is Verdict.FAIL
+    assert found.saved_scenario is not None
+    scenario = Scenario.load(Path(found.saved_scenario))
+    assert len(scenario.steps) <= 6, scenario.dump_yaml()
+    again = run(scenario, subject)
+    assert [finding.rule for finding in again.outcome.findings][:1] == [found.findings[0].rule]
+    assert run(scenario, resolve()).outcome.findings == ()

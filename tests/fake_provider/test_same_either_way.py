@@ -1,0 +1,147 @@
+"""A client that fakes nothing sees the same bytes from the bare core, in process and on a socket, with equal histories."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+import httpx2
+import pytest
+
+from fake_provider.boundary import Boundary, Send
+from fake_provider.clock import ManualClock
+from fake_provider.contract import Contract
+from fake_provider.engine import Attempt, Engine
+from fake_provider.facts import ProviderFact
+from fake_provider.presets import PRESETS
+from fake_provider.server import Server
+from fake_provider.transport import InProcessTransport
+from fake_provider.wire import Request
+
+URL = "http://provider.test"
+AUTH = {"Authorization": "Bearer x"}
+SECRET = "whsec_" + "c2VjcmV0" * 4
+Seen = tuple[int, list[tuple[str, str]], bytes]
+Call = Callable[..., Awaitable[Seen]]
+Run = tuple[list[ProviderFact], list[Seen]]
+
+
+class _Hosts:
+    def kill(self, worker: str) -> None: ...
+
+    def stop(self, worker: str, for_s: float | None) -> None: ...
+
+    def is_running(self, worker: str) -> bool:
+        return True
+
+
+async def _taken(attempt: Attempt) -> int | None:
+    return 200
+
+
+async def _story(call: Call, clock: ManualClock, boundary: Boundary) -> list[Seen]:
+    """Walk through every endpoint, well-behaved and not."""
+    body = b'{"kind": "report", "client_reference": "op-1", "request_id": "r-1"}'
+    keyed = {**AUTH, "Idempotency-Key": '"k-1"', "X-Client-Operation-Id": "o-1"}
+    seen = [
+        await call("POST", "/v1/jobs", keyed, body),
+        await call("POST", "/v1/jobs", keyed, body),
+        await call("POST", "/v1/jobs", keyed, b'{"kind": "other", "request_id": "r-1"}'),
+        await call("POST", "/v1/jobs", keyed, b"{"),
+        await call("GET", "/v1/jobs?client_reference=op-1", AUTH),
+        await call("GET", "/v1/jobs?operation_id=o-1", AUTH),
+        await call("GET", "/v1/jobs/none", AUTH),
+        await call("GET", "/v1/jobs/none", {}),
+    ]
+    job = boundary.ledger(clock.now())[0].job
+    for seconds in (0, 1, 2):
+        clock.advance(seconds)
+        seen.append(await call("GET", f"/v1/jobs/{job}", AUTH))
+    seen.extend(
+        [
+            await call("GET", f"/v1/jobs/{job}/result", AUTH),
+            await call("GET", f"/v1/jobs/{job}/result", AUTH),
+            await call("DELETE", f"/v1/jobs/{job}", AUTH),
+            await call("POST", f"/v1/jobs/{job}/cancel", AUTH),
+        ]
+    )
+    return seen
+
+
+def _boundary(contract: Contract, facts: list[ProviderFact]) -> Boundary:
+    # Webhooks run beside the calls on a socket: their order among them is no promise.
+    quiet = contract.model_copy(update={"webhooks": Contract().webhooks})
+    return Boundary(quiet, base_url=URL, random=Random(1), record=facts.append, webhook_secrets=[SECRET])
+
+
+async def _over_httpx(call_with: httpx2.AsyncClient, url: str, *args: Any) -> Seen:
+    method, path, headers, *body = args
+    answer = await call_with.request(method, f"{url}{path}", headers=headers, content=body[0] if body else None)
+    # The socket's own: which server it was and what time it has.
+    kept = [(name, value.replace(url, URL)) for name, value in answer.headers.items() if name not in {"server", "date"}]
+    return answer.status_code, sorted(kept), answer.content.replace(url.encode(), URL.encode())
+
+
+async def _core(contract: Contract) -> Run:
+    facts: list[ProviderFact] = []
+    clock, boundary = ManualClock(1_000.0), _boundary(contract, facts)
+
+    async def call(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> Seen:
+        name, _, query = path.partition("?")
+        lowered = {key.lower(): value for key, value in headers.items()}
+        request = Request(method=method, path=name, query=query, headers=lowered, body=body, base_url=URL)
+        exchange = boundary.exchange(request, "w1", clock.now())
+        send = next(exchange)
+        assert isinstance(send, Send)
+        assert send.answer is not None
+        with pytest.raises(StopIteration):
+            exchange.send(clock.now())
+        told = [*send.answer.headers, ("Content-Length", str(len(send.answer.body)))]
+        kept = [(key.lower(), value) for key, value in told if key != "Date"]
+        return send.answer.status, sorted(kept), send.answer.body
+
+    return facts, await _story(call, clock, boundary)
+
+
+async def _in_process(contract: Contract) -> Run:
+    facts: list[ProviderFact] = []
+    clock, boundary = ManualClock(1_000.0), _boundary(contract, facts)
+    engine = Engine(boundary, clock, hosts=_Hosts(), deliver=_taken)
+    engine.start()
+    async with httpx2.AsyncClient(transport=InProcessTransport(engine, "w1"), trust_env=False) as client:
+
+        async def call(*args: Any) -> Seen:
+            return await _over_httpx(client, URL, *args)
+
+        seen = await _story(call, clock, boundary)
+    await engine.close()
+    return facts, seen
+
+
+async def _on_a_socket(contract: Contract) -> Run:
+    facts: list[ProviderFact] = []
+    clock, boundary = ManualClock(1_000.0), _boundary(contract, facts)
+    engine = Engine(boundary, clock, hosts=_Hosts(), deliver=_taken)
+    engine.start()
+    server = Server(engine)
+    url = await server.open_port("w1")
+    async with httpx2.AsyncClient(trust_env=False) as client:
+
+        async def call(*args: Any) -> Seen:
+            return await _over_httpx(client, url, *args)
+
+        seen = await _story(call, clock, boundary)
+    await server.close()
+    await engine.close()
+    return facts, seen
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_core_transport_and_socket_are_the_same_provider(preset: str) -> None:
+    contract = PRESETS[preset]
+    facts, seen = asyncio.run(_core(contract))
+    assert len(seen) == 15
+    assert asyncio.run(_in_process(contract)) == (facts, seen)
+    assert asyncio.run(_on_a_socket(contract)) == (facts, seen)

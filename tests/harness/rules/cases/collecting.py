@@ -1,0 +1,106 @@
+"""W7 and W8: cases for the rules on results and records."""
+
+from tests.harness.rules.cases.case import Case
+from tests.harness.rules.histories import SHA, TOKEN
+
+ONCE = {"kind": "one_time"}
+UNCHECKED = {"checksum": False}
+
+CASES = [
+    Case(
+        "result-retrieved-before-success",
+        nothing=lambda s: s.create(status=200, state="succeeded").claimed("succeeded"),
+        holds=lambda s: s.succeeds().claimed("succeeded"),
+        just_holds=lambda s: s.create().poll("succeeded", at=1).fetch(fate="cut").claimed("succeeded"),
+        breaks=lambda s: s.create().poll("succeeded", at=1).fetch(status=410).claimed("succeeded"),
+    ),
+    Case(
+        "harmed-result-not-taken",
+        nothing=lambda s: s.under(result=UNCHECKED).create().moved("succeeded").fetch(sha="00").claimed("succeeded"),
+        holds=lambda s: s.succeeds().claimed("succeeded"),
+        just_holds=lambda s: (
+            s.create().moved("succeeded").poll("succeeded").fetch(sha="00").fetch().claimed("succeeded")
+        ),
+        breaks=lambda s: s.create().moved("succeeded").poll("succeeded").fetch(sha="00").claimed("succeeded"),
+    ),
+    Case(
+        "result-matches-provider",
+        nothing=lambda s: s.succeeds().claimed("succeeded"),
+        holds=lambda s: s.succeeds().claimed("succeeded", sha=SHA),
+        just_holds=lambda s: s.succeeds().claimed("succeeded", sha=f"sha256:{SHA.upper()}"),
+        breaks=lambda s: s.succeeds().claimed("succeeded", sha="00"),
+    ),
+    Case(
+        "failed-items-reported",
+        nothing=lambda s: s.succeeds().claimed("succeeded"),
+        holds=lambda s: s.create().moved("succeeded", failed=1).fetch().claimed("succeeded", records=3, failed=1),
+        just_holds=lambda s: s.create().moved("succeeded", failed=3).fetch().claimed("succeeded", failed=3),
+        breaks=lambda s: s.create().moved("succeeded", failed=1).fetch().claimed("succeeded", records=3),
+    ),
+    Case(
+        "counts-add-up",
+        nothing=lambda s: s.succeeds().claimed("succeeded"),
+        holds=lambda s: s.succeeds().claimed("succeeded", records=3, failed=0),
+        just_holds=lambda s: s.create().moved("succeeded", failed=3).fetch().claimed("succeeded", records=3, failed=3),
+        breaks=lambda s: s.succeeds().claimed("succeeded", records=2),
+    ),
+    Case(
+        "one-time-result-read-once",
+        nothing=lambda s: s.succeeds().fetch(at=2),
+        holds=lambda s: s.under(result=ONCE).succeeds(),
+        # Killed with the only copy in hand: to ask again is all that is left.
+        just_holds=lambda s: s.under(result=ONCE).succeeds().killed().fetch(status=410, by="w2", at=4),
+        breaks=lambda s: s.under(result=ONCE).succeeds().fetch(status=410, at=4),
+    ),
+    Case(
+        "finished-result-not-lost",
+        nothing=lambda s: s.create().poll(at=1).claimed("result_timed_out"),
+        holds=lambda s: s.succeeds().claimed("succeeded"),
+        just_holds=lambda s: (
+            s.create().moved("succeeded").poll("succeeded", at=1).fetch(status=410).claimed("result_unavailable")
+        ),
+        breaks=lambda s: s.succeeds().claimed("result_unavailable"),
+    ),
+    Case(
+        "one-trace-per-operation",
+        nothing=lambda s: s.create().create(op="op-2", trace="0" * 31 + "1"),
+        holds=lambda s: s.create().poll(at=1),
+        just_holds=lambda s: s.create().poll(at=1, trace=None).poll(at=2),
+        breaks=lambda s: s.create().poll(at=1, trace="0" * 31 + "1"),
+    ),
+    Case(
+        "trace-on-every-call",
+        nothing=lambda s: s.look_up(),
+        holds=lambda s: s.create(),
+        just_holds=lambda s: s.create().poll(at=1, trace="0" * 31 + "1"),
+        breaks=lambda s: s.create().poll(at=1, trace=None),
+    ),
+    Case(
+        "trace-is-not-token",
+        nothing=lambda s: s.create(token=None),
+        holds=lambda s: s.create(),
+        just_holds=lambda s: s.create(token=f"{TOKEN}-{TOKEN}", trace=TOKEN),
+        breaks=lambda s: s.create(trace=TOKEN),
+    ),
+    Case(
+        "no-secrets-recorded",
+        nothing=lambda s: s.create(),
+        holds=lambda s: s.noted(None, "create_pending", reason="a basic operation, its bearer unknown"),
+        just_holds=lambda s: s.noted(None, "create_pending", reason="Authorization: Bearer [redacted], password=***"),
+        breaks=lambda s: s.complained("401 for Authorization: Bearer sk-live-0123456789"),
+    ),
+    Case(
+        "job-id-is-no-authorisation",
+        nothing=lambda s: s.fetch(),
+        holds=lambda s: s.create(),
+        just_holds=lambda s: s.create(credential="sha256:another"),
+        breaks=lambda s: s.create().poll(at=1, credential=None),
+    ),
+    Case(
+        "credential-only-to-its-origin",
+        nothing=lambda s: s.create(),
+        holds=lambda s: s.redirected(),
+        just_holds=lambda s: s.redirected().elsewhere(credential=None),
+        breaks=lambda s: s.redirected().elsewhere(credential="sha256:0123456789abcdef"),
+    ),
+]

@@ -1,0 +1,118 @@
+"""W4: cases for the rules on observing, on its schedule and on webhooks."""
+
+from tests.harness.rules.cases.case import Case
+
+CASES = [
+    Case(
+        "obeys-retry-after",
+        nothing=lambda s: s.create().poll(at=1),
+        holds=lambda s: s.create(retry_after=1).poll(at=2),
+        just_holds=lambda s: s.create(retry_after=1).poll(at=1),
+        breaks=lambda s: s.create(retry_after=1).poll(at=0.9),
+    ),
+    Case(
+        "backs-off",
+        nothing=lambda s: s.create().poll(at=0),
+        holds=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2.5).poll(at=4.5),
+        just_holds=lambda s: s.create().poll(at=1).poll(at=1.45).poll(at=1.9).poll(at=2.8),
+        breaks=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2).poll(at=2.5),
+    ),
+    Case(
+        "restart-continues-schedule",
+        nothing=lambda s: s.create(retry_after=1).killed().started(at=0.2).poll(at=0.3),
+        holds=lambda s: s.create(retry_after=3).killed(at=1).started(at=2).poll(at=3),
+        just_holds=lambda s: s.create(retry_after=3).killed(at=1).poll(at=3, by="w2"),
+        breaks=lambda s: s.create(retry_after=3).killed(at=1).started(at=2).poll(at=2),
+    ),
+    Case(
+        "one-observer-per-job",
+        nothing=lambda s: s.create().poll(at=1).poll(at=2),
+        holds=lambda s: s.create().poll(at=1).poll(at=2, by="w2").poll(at=3),
+        just_holds=lambda s: s.create().poll(at=1, retry_after=1).poll(at=2, by="w2"),
+        breaks=lambda s: s.create().poll(at=1, retry_after=1).poll(at=1, by="w2"),
+    ),
+    Case(
+        "stale-worker-does-nothing",
+        nothing=lambda s: s.create().poll(at=1),
+        holds=lambda s: s.lease("taken", 1).create().poll(at=1),
+        just_holds=lambda s: s.lease("taken", 1).create().lease("lost", 1).lease("taken", 2, by="w2").poll(at=1),
+        breaks=lambda s: s.lease("taken", 1).create().lease("taken", 2, by="w2", at=3).poll(at=4),
+    ),
+    Case(
+        "lease-taken-over-only-after-expiry",
+        nothing=lambda s: s.lease("taken", 1).lease("released", 1, at=1).lease("taken", 2, by="w2"),
+        holds=lambda s: s.lease("taken", 1).lease("taken", 2, by="w2", at=3),
+        just_holds=lambda s: s.lease("taken", 1).lease("taken", 2, by="w2", at=2),
+        breaks=lambda s: s.lease("taken", 1).killed().lease("taken", 2, by="w2", at=1.9),
+    ),
+    Case(
+        "observes-only-under-lease",
+        nothing=lambda s: s.create().poll(at=1),
+        holds=lambda s: s.lease("taken", 1).create().poll(at=1),
+        just_holds=lambda s: s.lease("taken", 1).create().poll(at=2),
+        breaks=lambda s: s.lease("taken", 1).create().poll(at=2.1),
+    ),
+    Case(
+        "no-poll-after-terminal",
+        nothing=lambda s: s.create().poll(at=1),
+        holds=lambda s: s.create().poll("succeeded", at=1),
+        just_holds=lambda s: s.create().poll("succeeded", at=1).poll("succeeded", at=2),
+        breaks=lambda s: s.create().poll("succeeded", at=1).poll("succeeded", at=2).poll("succeeded", at=3),
+    ),
+    Case(
+        "no-poll-after-result-deadline",
+        nothing=lambda s: s.poll(at=40),
+        holds=lambda s: s.create().poll(at=19),
+        just_holds=lambda s: s.create().poll(at=20).poll(at=21),
+        breaks=lambda s: s.create().poll(at=20).poll(at=21).poll(at=22),
+    ),
+    Case(
+        "timed-out-only-after-deadline",
+        nothing=lambda s: s.told("submit").claimed("succeeded"),
+        holds=lambda s: s.told("submit").claimed("result_timed_out", at=25),
+        just_holds=lambda s: s.told("submit").noted("observing", "result_timed_out", at=20),
+        breaks=lambda s: s.told("submit").noted("observing", "result_timed_out", at=19),
+    ),
+    Case(
+        "result-read-only-after-success",
+        nothing=lambda s: s.create().poll(at=1),
+        holds=lambda s: s.create().poll("succeeded", at=1).fetch(),
+        just_holds=lambda s: s.create().poll("succeeded", at=1, fate="cut").fetch(),
+        breaks=lambda s: s.create().poll("running", progress=100, at=1).fetch(status=409),
+    ),
+    Case(
+        "final-read-before-success",
+        nothing=lambda s: s.create().poll("succeeded", at=1).fetch(),
+        holds=lambda s: s.create().webhook(at=1).poll("succeeded").fetch(),
+        just_holds=lambda s: s.create().poll("succeeded", at=1).webhook().fetch(),
+        breaks=lambda s: s.create().webhook(at=1).fetch().claimed("succeeded"),
+    ),
+    Case(
+        "forged-webhook-refused",
+        nothing=lambda s: s.webhook(),
+        holds=lambda s: s.webhook(genuine=False, answered=401),
+        just_holds=lambda s: s.webhook(genuine=False, answered=302),
+        breaks=lambda s: s.webhook(genuine=False, answered=204),
+    ),
+    Case(
+        "forged-webhook-changes-nothing",
+        nothing=lambda s: s.create(retry_after=5).webhook(at=1).poll(),
+        holds=lambda s: s.create(retry_after=5).webhook(at=1, genuine=False, answered=401).poll(at=5),
+        just_holds=lambda s: s.create(retry_after=1).webhook(at=1, genuine=False, answered=401).poll(at=1.01),
+        breaks=lambda s: s.create(retry_after=5).webhook(at=1, genuine=False, answered=401).poll(at=1.01),
+    ),
+    Case(
+        "duplicate-webhook-changes-nothing",
+        nothing=lambda s: s.create(retry_after=5).webhook(at=1).poll(),
+        holds=lambda s: s.create().webhook(at=1).poll(retry_after=5).webhook(at=2).poll(at=6),
+        just_holds=lambda s: s.create().webhook(at=1).poll(retry_after=1).webhook(at=2).poll(at=2),
+        breaks=lambda s: s.create().webhook(at=1).poll(retry_after=5).webhook(at=2).poll(at=2),
+    ),
+    Case(
+        "duplicate-webhook-answered-2xx",
+        nothing=lambda s: s.webhook(answered=None).webhook(answered=500),
+        holds=lambda s: s.webhook().webhook(at=1),
+        just_holds=lambda s: s.webhook(answered=503).webhook(at=1).webhook(at=2, answered=204),
+        breaks=lambda s: s.webhook().webhook(at=1, answered=409),
+    ),
+]

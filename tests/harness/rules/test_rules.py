@@ -1,0 +1,59 @@
+"""Each rule on four histories: nothing to judge, holds, just holds, breaks."""
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from harness.rules.judge import Judgement
+from harness.rules.registry import all_rules
+from tests.harness.rules.cases import cancelling, collecting, creating, liveness, observing, reconciling, transitions
+from tests.harness.rules.cases.case import Case, Told
+from tests.harness.rules.histories import Story
+
+CASES: list[Case] = [
+    case
+    for section in (creating, reconciling, observing, transitions, cancelling, collecting, liveness)
+    for case in section.CASES
+]
+
+
+def judged(told: Told) -> Judgement:
+    story = Story()
+    told(story)
+    judgement = story.judgement()
+    assert judgement.crashed == ()
+    return judgement
+
+
+def found(judgement: Judgement, rule: str) -> list[str]:
+    return [finding.message for finding in judgement.findings if finding.rule == rule]
+
+
+def each(outcome: str) -> list[ParameterSet]:
+    return [pytest.param(case.rule, getattr(case, outcome), id=f"{case.rule}-{outcome}") for case in CASES]
+
+
+def test_every_rule_in_the_book_has_its_four_histories() -> None:
+    assert sorted(case.rule for case in CASES) == sorted(info.id for info in all_rules())
+
+
+@pytest.mark.parametrize(("rule", "told"), each("nothing"))
+def test_a_rule_with_nothing_to_judge_says_so(rule: str, told: Told) -> None:
+    judgement = judged(told)
+    assert found(judgement, rule) == []
+    assert rule not in judgement.judged
+
+
+@pytest.mark.parametrize(("rule", "told"), [*each("holds"), *each("just_holds")])
+def test_a_rule_that_is_kept_finds_nothing(rule: str, told: Told) -> None:
+    judgement = judged(told)
+    assert found(judgement, rule) == []
+    assert rule in judgement.judged
+
+
+@pytest.mark.parametrize(("rule", "told"), each("breaks"))
+def test_a_breach_is_found_once_and_proved_by_facts(rule: str, told: Told) -> None:
+    judgement = judged(told)
+    (finding,) = [each for each in judgement.findings if each.rule == rule]
+    assert finding.facts
+    assert any(f"#{seq})" in finding.message for seq in finding.facts)
+    assert finding.message.endswith(".")
