@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
-from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -39,6 +38,9 @@ from fake_provider.provider import Job, LedgerLine, Provider
 from fake_provider.webhooks import Attempt, Event, Outbox, Pending
 from fake_provider.wire import Answer, Request
 from fake_provider.work import Work
+
+if TYPE_CHECKING:  # handed in, never made here
+    from random import Random
 
 __all__ = [
     "Begin",
@@ -128,6 +130,7 @@ class Departure(msgspec.Struct, frozen=True):
 
 
 _NOTHING: Final = StoreFate()
+_FINGERPRINT: Final = msgspec.json.Encoder()
 
 
 class Boundary:
@@ -138,7 +141,7 @@ class Boundary:
         contract: Contract,
         *,
         base_url: str,
-        random: Random,
+        random: "Random",
         record: Record,
         dialect: str = "jobs",
         work: Mapping[str, Work] | None = None,
@@ -217,6 +220,13 @@ class Boundary:
         """Return every job in order of creation, as it truly is."""
         self.advance(now)
         return self.provider.ledger(now)
+
+    def fingerprint(self) -> bytes:
+        """Return the state of everything on this side of the network, but for faults: equal for worlds that will do the
+        same from here on when asked the same.
+        """
+        held = [pending.event.type for pending, _ in self._held]
+        return _FINGERPRINT.encode((self.provider.fingerprint(), self.outbox.fingerprint(), held))
 
     def store_point(self, *, worker: str, operation: str, state: str, point: CommitPoint, now: float) -> StoreFate:
         """Return what strikes at a client's durable write: ask with ``received`` before and ``committed`` after it.

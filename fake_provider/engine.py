@@ -23,7 +23,7 @@ from fake_provider.boundary import (
     Wait,
     WaitFor,
 )
-from fake_provider.clock import Clock
+from fake_provider.clock import Clock, ManualClock
 from fake_provider.facts import Fate
 from fake_provider.webhooks import Attempt
 from fake_provider.wire import Answer, Request
@@ -94,13 +94,14 @@ class _Nowhere:
 class Passage:
     """One exchange on its way through the boundary."""
 
-    __slots__ = ("_effect", "_engine", "_exchange", "_shell", "_timer", "abandoned", "error", "is_over")
+    __slots__ = ("_effect", "_engine", "_exchange", "_shell", "_timer", "abandoned", "error", "is_over", "worker")
 
-    def __init__(self, engine: "Engine", exchange: Exchange, shell: Shell) -> None:
+    def __init__(self, engine: "Engine", exchange: Exchange, shell: Shell, worker: str) -> None:
         self._engine = engine
         self._exchange = exchange
         self._shell = shell
         self._effect: Effect | None = None
+        self.worker = worker
         self._timer: asyncio.TimerHandle | None = None
         self.abandoned = False  # the client went away
         self.error: Exception | None = None  # our own bug, for the shell to raise
@@ -215,10 +216,16 @@ class Engine:
     def begin(self, request: Request, worker: str, shell: Shell, *, copy_of: int | None = None) -> Passage:
         """Take in one request. An exchange that need not wait is over when this returns."""
         exchange = self.boundary.exchange(request, worker, self.clock.now(), copy_of=copy_of)
-        passage = Passage(self, exchange, shell)
+        passage = Passage(self, exchange, shell, worker)
         self._waiting.add(passage)
         passage.begin()
         return passage
+
+    def client_died(self, worker: str) -> None:
+        """Say that a worker's host is dead: what it asked for goes on, and the answers go nowhere."""
+        for passage in self._waiting:
+            if passage.worker == worker:
+                passage.abandon()
 
     def forget(self, passage: Passage) -> None:
         self._waiting.discard(passage)
@@ -238,6 +245,16 @@ class Engine:
         """Look at the time again: the clock was moved, or something fell due that no exchange brought about."""
         if self._loop is not None:
             self.arm()
+
+    async def advance(self, clock: ManualClock, seconds: float) -> None:
+        """Move a manual clock forward, letting everything in between happen at its own time."""
+        until = clock.now() + seconds
+        while (due := self.boundary.next_due()) is not None and due <= until:
+            clock.advance(max(0.0, due - clock.now()))
+            self._on_time()
+            await asyncio.gather(*self._deliveries)
+        clock.advance(max(0.0, until - clock.now()))
+        self.wake()
 
     def arm(self) -> None:
         """Set the timer for what is due next at the provider."""

@@ -118,3 +118,10 @@ class KeyBook:
             return False
         del self._keys[name]
         return True
+
+    def fingerprint(self) -> list[tuple[str, bytes, float, str | None]]:
+        """Return what the book will go by: each key with its body, its lifetime and the state it was first told of."""
+        return [
+            (token, key.canonical, key.expires_at, str(key.view.state) if key.view is not None else None)
+            for (_, token, _), key in self._keys.items()
+        ]

@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from itertools import count
-from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -49,6 +48,9 @@ from fake_provider.keys import KeyBook, Ticket
 from fake_provider.lifecycle import TERMINAL, JobState, move
 from fake_provider.results import ResultBody, make_result
 from fake_provider.work import DEFAULT, Work
+
+if TYPE_CHECKING:  # handed in, never made here
+    from random import Random
 
 __all__ = ["HELD", "MAX_JOBS", "ControlError", "Job", "LedgerLine", "Provider"]
 
@@ -107,7 +109,7 @@ class Provider:
         self,
         contract: Contract,
         *,
-        random: Random,
+        random: "Random",
         record: Record,
         work: Mapping[str, Work],
         moved: Callable[[Job, float], None],
@@ -476,6 +478,30 @@ class Provider:
                     self._plan(now, job, JobState.CANCELLED)
                 else:
                     self._plan(max(now, job.ends_at), job, None)
+
+    def fingerprint(self) -> object:
+        """Return all that the provider acts on, in types of JSON: providers that agree in it do the same when asked the
+        same. Jobs stand in their order, not under their ids, which are random.
+        """
+        number = {id(job): index for index, job in enumerate(self._books)}
+        jobs = [
+            (
+                job.operation,
+                job.token,
+                job.state,
+                job.created_at,
+                job.updated_at,
+                job.starts_at,
+                job.ends_at,
+                job.reads,
+                job.partial_effects,
+                job.stuck,
+                job.hidden,
+            )
+            for job in self._books
+        ]
+        answered_for = [number[id(job)] for job in self._jobs.values()]
+        return jobs, answered_for, self._next_id is not None, self.keys.fingerprint()
 
     def ledger(self, now: float) -> list[LedgerLine]:
         """Return every job in order of creation, as it truly is at ``now``."""

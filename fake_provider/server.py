@@ -5,14 +5,17 @@ is silence until the client hangs up.
 """
 
 import asyncio
+import logging
 import re
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final, Self
 
+import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
+from aiohttp.http import HttpProcessingError
 
 from fake_provider.boundary import Send
 from fake_provider.engine import Engine, Passage
@@ -20,7 +23,7 @@ from fake_provider.facts import Fate
 from fake_provider.webhooks import Attempt
 from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
 
-__all__ = ["LOOPBACK", "MAX_SILENCE_S", "Server", "WebhookPost"]
+__all__ = ["LOGGER", "LOOPBACK", "MAX_SILENCE_S", "Place", "Router", "Server", "WebhookPost", "problem"]
 
 LOOPBACK: Final = "127.0.0.1"
 """The only interface it listens on: a fake provider is nobody else's business."""
@@ -30,6 +33,16 @@ MAX_SILENCE_S: Final = 300.0
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s. The kernel then sends RST instead of FIN
 _PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](?::[0-9]{1,5})?")
+
+
+def _is_worth_a_word(record: logging.LogRecord) -> bool:
+    """What is no HTTP request was refused with 400 and the reason; a traceback of the parser says nothing more."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+LOGGER: Final = logging.getLogger("fake_provider.server")
+"""Where bugs of ours are told of; nothing else is."""
+LOGGER.addFilter(_is_worth_a_word)
 
 
 class _Desk:
@@ -69,10 +82,25 @@ class _Desk:
             self._news = None
 
 
-class Server:
-    """One engine behind loopback ports. Which worker calls is known by the port it uses."""
+class Place(msgspec.Struct, frozen=True):
+    """Whose request it is: the engine it goes to, the worker it comes from, and the part of the path that said so."""
 
-    def __init__(self, engine: Engine) -> None:
+    engine: Engine
+    worker: str
+    prefix: str = ""
+
+
+Router = Callable[[str, Mapping[str, str]], Place]
+"""Finds the place of a request by its path and headers (names in any case); ``LookupError`` if it has none."""
+
+
+class Server:
+    """Engines behind loopback ports."""
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        """Args:
+        engine: the one that workers with a port of their own call.
+        """
         self._engine = engine
         self._runners: list[web.ServerRunner] = []
 
@@ -85,13 +113,19 @@ class Server:
         Raises:
             OSError: if the port is taken.
         """
-        elsewhere_url = await self._listen(_Door(self._engine, worker, elsewhere=True), 0)
-        door = _Door(self._engine, worker, elsewhere_url=elsewhere_url)
-        return await self._listen(door, port)
+        if self._engine is None:
+            raise ValueError("a port for a worker needs an engine to call")
+        place = Place(self._engine, worker)
+        return await self.open_router(lambda path, headers: place, port)  # noqa: ARG005  one place for all
+
+    async def open_router(self, router: Router, port: int = 0) -> str:
+        """Listen for whoever has a place by ``router``, and return the base URL. ``OSError`` if the port is taken."""
+        elsewhere_url = await self._listen(_Door(router, elsewhere=True), 0)
+        return await self._listen(_Door(router, elsewhere_url=elsewhere_url), port)
 
     async def _listen(self, door: "_Door", port: int) -> str:
         # Handlers are cancelled when their client hangs up: that is how an abandoned exchange is noticed.
-        server = web.Server(door.handle, handler_cancellation=True, access_log=None)
+        server = web.Server(door.handle, handler_cancellation=True, access_log=None, logger=LOGGER)
         runner = web.ServerRunner(server, shutdown_timeout=0)
         await runner.setup()
         self._runners.append(runner)
@@ -110,9 +144,8 @@ class Server:
 class _Door:
     """One port."""
 
-    def __init__(self, engine: Engine, worker: str, *, elsewhere: bool = False, elsewhere_url: str = "") -> None:
-        self._engine = engine
-        self._worker = worker
+    def __init__(self, router: Router, *, elsewhere: bool = False, elsewhere_url: str = "") -> None:
+        self._router = router
         self._elsewhere = elsewhere
         self._elsewhere_url = elsewhere_url
         self.authority = ""
@@ -120,8 +153,15 @@ class _Door:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Take one request through the engine, and end its answer as the engine says."""
         body = await _read_limited(request)
+        path, _, query = request.raw_path.partition("?")
+        if "://" in path:  # absolute form, as through a proxy
+            path = "/" + path.split("://", 1)[1].partition("/")[2]
+        try:
+            place = self._router(path, request.headers)
+        except LookupError as error:
+            return problem(HTTPStatus.NOT_FOUND, str(error.args[0]))
         desk = _Desk()
-        passage = self._engine.begin(self._as_request(request, body), self._worker, desk)
+        passage = place.engine.begin(self._as_request(request, place.prefix, path, query, body), place.worker, desk)
         begun: web.StreamResponse | None = None
         try:
             while True:
@@ -148,26 +188,29 @@ class _Door:
                 passage.sent()
             raise
 
-    def _as_request(self, request: web.BaseRequest, body: bytes) -> Request:
+    def _as_request(self, request: web.BaseRequest, prefix: str, path: str, query: str, body: bytes) -> Request:
         headers: dict[str, str] = {}
         for raw_name, value in request.headers.items():
             name = raw_name.lower()
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         host = headers.get("host", "")
         authority = host if _PLAIN_HOST.fullmatch(host) else self.authority
-        path, _, query = request.raw_path.partition("?")
-        if "://" in path:  # absolute form, as through a proxy
-            path = "/" + path.split("://", 1)[1].partition("/")[2]
         return Request(
             method=request.method,
-            path=path,
+            path=path[len(prefix) :],
             query=query,
             headers=headers,
             body=body,
-            base_url=f"http://{authority}",
+            base_url=f"http://{authority}{prefix}",
             elsewhere=self._elsewhere,
-            elsewhere_url=self._elsewhere_url,
+            elsewhere_url=f"{self._elsewhere_url}{prefix}",
         )
+
+
+def problem(status: HTTPStatus, detail: str) -> web.Response:
+    """Return an error in the form of RFC 9457."""
+    body = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
+    return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/problem+json")
 
 
 async def _read_limited(request: web.BaseRequest) -> bytes:
@@ -241,7 +284,7 @@ async def _silence(request: web.BaseRequest) -> web.StreamResponse:
 class WebhookPost:
     """Delivers webhooks by POST, as ``Engine``'s ``deliver``. Redirects are not followed: only 2xx is success."""
 
-    def __init__(self, receiver: Callable[[], tuple[str | None, str] | None]) -> None:
+    def __init__(self, receiver: Callable[[], tuple[str | None, str] | None] = lambda: None) -> None:
         """Args:
         receiver: says to whom and where the next delivery goes (worker if known, URL), None if nobody takes any.
         """
@@ -262,12 +305,16 @@ class WebhookPost:
             self._session = None
 
     async def __call__(self, attempt: Attempt) -> int | None:
-        if self._session is None:
-            raise RuntimeError("WebhookPost delivers only inside its async with block")
         receiver = self._receiver()
         if receiver is None:
             return None
         attempt.worker, url = receiver
+        return await self.post(url, attempt)
+
+    async def post(self, url: str, attempt: Attempt) -> int | None:
+        """Post one delivery there; return the status, None if there was no answer."""
+        if self._session is None:
+            raise RuntimeError("WebhookPost delivers only inside its async with block")
         try:
             async with self._session.post(
                 url, data=attempt.body, headers=attempt.headers, allow_redirects=False

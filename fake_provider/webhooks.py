@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 from itertools import count
-from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from standardwebhooks import Webhook
 
 from fake_provider.contract import Webhooks
+
+if TYPE_CHECKING:  # handed in, never made here
+    from random import Random
 
 __all__ = ["MAX_HELD", "Attempt", "Event", "Outbox", "Pending", "sign"]
 
@@ -85,7 +87,7 @@ def sign(event_id: str, body: bytes, now: float, secrets: Sequence[str]) -> dict
 class Outbox:
     """The deliveries to come, by the time they are due."""
 
-    def __init__(self, promised: Webhooks, *, secrets: Sequence[str], random: Random) -> None:
+    def __init__(self, promised: Webhooks, *, secrets: Sequence[str], random: "Random") -> None:
         """Args:
         secrets: what the client was given, newest first; every one signs. May be empty only if webhooks are off.
         """
@@ -120,6 +122,13 @@ class Outbox:
     def take(self, now: float) -> Pending | None:
         """Return the next delivery due at ``now``, or None."""
         return heappop(self._due)[2] if self._due and self._due[0][0] <= now else None
+
+    def fingerprint(self) -> object:
+        """Return what is still to be delivered, and when, in types of JSON; without ids, which are random."""
+        return [
+            (due, each.event.type, each.event.operation, each.event.genuine, each.attempt, each.skew_s)
+            for due, _, each in sorted(self._due)
+        ]
 
     def prepare(self, pending: Pending, now: float) -> Attempt:
         """Sign one delivery, as it leaves at ``now``."""

@@ -5,9 +5,10 @@ Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted. Impo
 """
 
 import io
+import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -17,6 +18,7 @@ import click
 if TYPE_CHECKING:
     from harness.report.machine import Report
     from harness.report.terminal import Screen
+    from harness.runner import Result
     from harness.subjects import Subject
     from scenarios.model import Scenario
 
@@ -60,6 +62,13 @@ def cli() -> None:
 
 _subject = click.argument("subject", required=False)
 _mode = click.option("--mode", type=click.Choice(["simulated", "patched", "process"]), help="Where to run the client.")
+_one_shot = click.option("--one-shot", is_flag=True, help="COMMAND is run once per operation, and speaks no protocol.")
+_logs = click.option(
+    "--logs",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep there what the processes of each run wrote to standard error.",
+)
 _json = click.option(
     "--json",
     "json_file",
@@ -76,6 +85,8 @@ _json = click.option(
 )
 @_mode
 @click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@_one_shot
+@_logs
 @_json
 @click.pass_context
 def check(
@@ -84,28 +95,38 @@ def check(
     names: tuple[str, ...],
     mode: str | None,
     seed: int | None,
+    one_shot: bool,
+    logs: Path | None,
     json_file: str | None,
 ) -> None:
     """Run scenarios against a client, in every mode it offers."""
     with _errors():
         from harness.report.machine import report_of
-        from harness.runner import Job, run_many
+        from harness.runner import Job, run_many, sort_out
+        from harness.stage import SubjectBroken
         from scenarios.loading import find, load_catalogue
 
         screen = _screen(json_file)
-        under_test = _resolved(ctx, subject, mode)
+        under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
         chosen = {name: find(name) for name in names} or load_catalogue()
         jobs = [
             Job(scenario=scenario, subject=under_test, mode=where, seed=seed, source=source)
             for source, scenario in chosen.items()
             for where in _modes(scenario, under_test, mode, named=bool(names))
         ]
+        trouble = ""
+        try:
+            jobs, left_out = sort_out(jobs)
+        except SubjectBroken as error:
+            jobs, left_out, trouble = [], [], str(error)
         with screen.progress(under_test.name, len(jobs)) as progress:
             results = run_many(jobs, progress.done)
         outcomes = tuple(result.outcome for result in results)
-        report = report_of(under_test.name, seed or 0, outcomes)
+        report = report_of(under_test.name, seed or 0, outcomes, tuple(left_out), trouble=trouble)
         screen.failures(results)
         screen.results(outcomes)
+        screen.left_out(left_out)
+        _keep_logs(logs, results)
         _finish(screen, report, json_file)
 
 
@@ -154,10 +175,19 @@ def explore(
 @_subject
 @_mode
 @click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@_one_shot
+@_logs
 @_json
 @click.pass_context
 def replay(
-    ctx: click.Context, scenario: str, subject: str | None, mode: str | None, seed: int | None, json_file: str | None
+    ctx: click.Context,
+    scenario: str,
+    subject: str | None,
+    mode: str | None,
+    seed: int | None,
+    one_shot: bool,
+    logs: Path | None,
+    json_file: str | None,
 ) -> None:
     """Run one scenario and tell what happened."""
     with _errors():
@@ -168,9 +198,10 @@ def replay(
 
         screen = _screen(json_file)
         chosen = find(scenario)
-        under_test = _resolved(ctx, subject, mode)
+        under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
         where = _modes(chosen, under_test, mode, named=True)[0]
         result = run(chosen, under_test, mode=where, seed=seed, source=scenario)
+        _keep_logs(logs, [result])
         outcome = result.outcome
         screen.say(f"{chosen.name}: {chosen.summary}", "bold")
         screen.story(tell(result.history, outcome.findings))
@@ -217,7 +248,7 @@ def serve(dialect: str, contract: str | None, scenario: str | None, port: int, w
 def list_(kind: str, json_file: str | None) -> None:
     """Show what there is of a KIND."""
     with _errors():
-        from harness.report.catalogues import listing
+        from harness.report.listings import listing
         from harness.report.machine import to_json
 
         items = listing(kind)
@@ -229,12 +260,12 @@ def list_(kind: str, json_file: str | None) -> None:
             _write(json_file, to_json(items))
 
 
-def _resolved(ctx: click.Context, spec: str | None, mode: str | None) -> "Subject":
+def _resolved(ctx: click.Context, spec: str | None, mode: str | None, *, one_shot: bool = False) -> "Subject":
     from harness.subjects import resolve
 
     if _COMMAND in ctx.meta and not ctx.meta[_COMMAND]:
         raise _WrongUse("there is no command after --")
-    subject = resolve(spec, ctx.meta.get(_COMMAND, ()))
+    subject = resolve(spec, ctx.meta.get(_COMMAND, ()), one_shot=one_shot)
     if mode is not None and mode not in subject.modes:
         raise _WrongUse(f"{subject.name} cannot run {mode}; it can run {', '.join(subject.modes)}")
     return subject
@@ -264,6 +295,8 @@ def _screen(json_file: str | None) -> "Screen":
 
     if json_file not in {None, "-"} and not Path(str(json_file)).absolute().parent.is_dir():
         raise _WrongUse(f"--json {json_file}: no directory {Path(str(json_file)).parent}")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # an arrow must not end a run where the locale has none
     return Screen(io.StringIO() if json_file == "-" else sys.stdout)
 
 
@@ -274,6 +307,16 @@ def _finish(screen: "Screen", report: "Report", json_file: str | None) -> NoRetu
     if json_file is not None:
         _write(json_file, to_json(report))
     raise click.exceptions.Exit(report.verdict.exit_code)
+
+
+def _keep_logs(directory: Path | None, results: "Sequence[Result]") -> None:
+    """Write each process's log to a file of its own, named after run and worker."""
+    if directory is None:
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    for result in results:
+        for name, text in result.logs.items():
+            (directory / f"{result.outcome.scenario}.{name}.log").write_text(text, encoding="utf-8")
 
 
 def _write(json_file: str, text: str) -> None:
@@ -289,7 +332,10 @@ def _errors() -> Iterator[None]:
 
     try:
         yield
-    except (ScenarioError, SubjectError) as error:
+    except ScenarioError as error:
+        lines = [str(problem) for problem in error.problems]
+        raise _WrongUse("\n  ".join([f"{len(lines)} mistakes", *lines]) if len(lines) > 1 else lines[0]) from None
+    except SubjectError as error:
         raise _WrongUse(str(error)) from None
     except OSError as error:
         if error.filename is None:
@@ -299,12 +345,14 @@ def _errors() -> Iterator[None]:
 
 def main() -> NoReturn:
     """Run the command line. A bug of our own is no verdict on anyone: it ends as unknown, with its traceback."""
+    # Whoever ends a job sends SIGTERM: it ends as an interrupt does, with nothing left behind.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         code = error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         code = _INTERRUPTED
     except Exception:  # noqa: BLE001  what else happens here is our fault

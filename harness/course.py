@@ -16,7 +16,17 @@ from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
 from fake_provider.facts import JobCreated, RequestSent
 from fake_provider.provider import ControlError
-from harness.history import Claimed, Commanded, Entry, History, LedgerRead, RunEnded, RunStarted
+from harness.history import (
+    Claimed,
+    Commanded,
+    Entry,
+    History,
+    LedgerRead,
+    RunEnded,
+    RunStarted,
+    WorkerEnded,
+    WorkerStarted,
+)
 from harness.rules.judge import Judge, Judgement
 from harness.stage import Notebook, Stage, Terms
 from harness.subject import Claim
@@ -85,10 +95,12 @@ class Course:
         self._clock = clock
         self._requests: dict[str, str] = {}  # operation -> fingerprint of the first request for it
         self._given: set[tuple[str, str]] = set()  # commands given, by operation
-        self._open: dict[tuple[str, str], tuple[_Order, str, asyncio.Future[Any]]] = {}  # the last of each, and to whom
+        self._lives: dict[str, int] = {}  # of each worker, the one it is in
+        self._open: dict[tuple[str, str], _Given] = {}  # the last of each
         self._claims: list[Claim] = []
         self._doubts: list[str] = []
         self._called = False
+        self._crash: str | None = None  # of the worker that crashed last
         history.observe(self._watch)
 
     # -- start and drive
@@ -196,13 +208,14 @@ class Course:
         self._given.add(key)
         done = await self.stage.command(told, order.command, order.operation, order.arguments)
         if not order.changed:
-            self._open[key] = (order, told, done)
+            self._open[key] = _Given(order, told, self._lives.get(told, 0), done)
 
     async def _repeat_lost_commands(self) -> None:
         """Give a command again whose worker died before it took it, as a caller would that got no answer."""
-        for order, worker, done in list(self._open.values()):
-            if not done.done() and not self.stage.is_living(worker) and self._first_worker() is not None:
-                await self._command(order)
+        for given in list(self._open.values()):
+            died = not self.stage.is_living(given.worker) or self._lives.get(given.worker) != given.life
+            if died and not given.done.done() and self._first_worker() is not None:
+                await self._command(given.order)
 
     def _first_worker(self) -> str | None:
         living = [worker for worker in self.scenario.worker_ids if self.stage.is_living(worker)]
@@ -271,7 +284,7 @@ class Course:
                 if not all(claim.at_rest for claim in claims):
                     return False
                 waiting -= {claim.operation for claim in claims}
-        return not waiting and all(done.done() for _, _, done in self._open.values())
+        return not waiting and all(given.done.done() for given in self._open.values())
 
     async def _report(self) -> None:
         said: set[Claim] = set()
@@ -295,7 +308,8 @@ class Course:
         self._notebook.close()
         self.history.seal()
         judgement = self.judge.conclude()
-        findings = (*judgement.findings, *self._broken_expectations())
+        # A run that broke off did not come to its end: what should be true there is not judged.
+        findings = judgement.findings if trouble else (*judgement.findings, *self._broken_expectations())
         verdict, reason = decide(findings=findings, doubts=self._all_doubts(judgement, trouble))
         plan = self.boundary.plan
         return Outcome(
@@ -334,7 +348,7 @@ class Course:
                 yield Finding(
                     rule=EXPECTATION,
                     requirement=requirement,
-                    message=f"{operation} ended as {' and '.join(states) or 'nothing anyone claims'}; "
+                    message=f"{operation} ended as {' and '.join(states) or self._silence(operation)}; "
                     f"this story allows {' or '.join(ends)}",
                     facts=tuple(
                         entry.seq
@@ -356,11 +370,22 @@ class Course:
                     facts=tuple(entry.seq for entry in created),
                 )
 
+    def _silence(self, operation: str) -> str:
+        """Nobody claims anything of an operation: why, as far as that can be told."""
+        crash = f" (the client crashed: {self._crash})" if self._crash else ""
+        given = self._open.get(("submit", operation))
+        busy = " (the client was still busy with it)" if given and not given.done.done() and not crash else ""
+        return f"nothing anyone claims{crash}{busy}"
+
     # -- inside
 
     def _watch(self, entry: Entry) -> None:
         if isinstance(entry.fact, RequestSent):
             self._called = True
+        elif isinstance(entry.fact, WorkerStarted):
+            self._lives[entry.fact.worker] = entry.fact.life
+        elif isinstance(entry.fact, WorkerEnded) and entry.fact.how == "crashed":
+            self._crash = entry.fact.detail
 
 
 @dataclass(frozen=True)
@@ -372,6 +397,16 @@ class _Order:
     arguments: Mapping[str, Any]
     fingerprint: str | None = None
     changed: bool = False
+
+
+@dataclass(frozen=True)
+class _Given:
+    """An order as it was given: to which worker, in which of its lives, and whether it took it."""
+
+    order: _Order
+    worker: str
+    life: int
+    done: asyncio.Future[Any]
 
 
 def _digest(data: bytes) -> str:

@@ -9,8 +9,8 @@ import asyncio
 import shlex
 import time
 from base64 import b64encode
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from types import TracebackType
 from typing import Final, Self
@@ -19,19 +19,21 @@ from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock, SystemClock
 from fake_provider.engine import Engine
 from fake_provider.lifecycle import TERMINAL, JobState
+from harness.applicability import why_not
 from harness.course import Course
 from harness.history import History
 from harness.rules.judge import Judge
 from harness.simulation import SimulatedClock, SimulationError, SimulationLoop
-from harness.stage import Notebook, SubjectError, Terms
-from harness.subject import Factory
+from harness.stage import Notebook, SubjectBroken, SubjectError, Terms
+from harness.subject import Capability, Factory
 from harness.subjects.in_process import BASE_URL, SimulatedStage
+from harness.subjects.one_shot import OneShotStage
 from harness.subjects.process import ProcessStage
 from harness.subjects.resolve import REFERENCE, Subject
-from harness.verdict import Outcome
+from harness.verdict import LeftOut, Outcome
 from scenarios.model import Scenario, Step
 
-__all__ = ["Job", "Result", "Simulation", "run", "run_many"]
+__all__ = ["Job", "Result", "Simulation", "capabilities_of", "run", "run_many", "sort_out"]
 
 PROCESS_RUNS_AT_ONCE: Final = 6
 """Runs in real time mostly wait. More at once would make their workers wait for the two cores of a small machine
@@ -40,10 +42,11 @@ instead."""
 
 @dataclass(frozen=True)
 class Result:
-    """What a run came to, and the history that proves it."""
+    """What a run came to, the history that proves it, and what each worker's processes logged."""
 
     outcome: Outcome
     history: History
+    logs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +72,7 @@ class Job:
             words.append(self.subject.name)
         words += ["--mode", self.mode, "--seed", str(self.effective_seed)]
         if self.subject.factory is None and self.subject.command is not None:
-            words += ["--", *self.subject.command]
+            words += ["--one-shot"] * self.subject.one_shot + ["--", *self.subject.command]
         return shlex.join(words)
 
 
@@ -85,6 +88,53 @@ def run(
         SubjectError: the subject cannot be put under test in this mode.
     """
     return _run(Job(scenario=scenario, subject=subject, mode=mode or subject.modes[0], seed=seed, source=source))
+
+
+def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
+    """Set aside the runs whose scenario does not apply to the client, by what it says it can do.
+
+    A process that speaks the session protocol is started once to be asked.
+
+    Raises:
+        SubjectBroken: it did not answer.
+        SubjectError: it cannot be started.
+    """
+    known: dict[Subject, Collection[Capability]] = {}
+    applies, left_out = [], []
+    for job in jobs:
+        reason = None
+        if job.mode == "process":
+            if job.subject not in known:
+                known[job.subject] = capabilities_of(job.subject)
+            reason = why_not(job.scenario, known[job.subject])
+        if reason is None:
+            applies.append(job)
+        else:
+            left_out.append(LeftOut(scenario=job.scenario.name, mode=job.mode, reason=reason))
+    return applies, left_out
+
+
+def capabilities_of(subject: Subject) -> Collection[Capability]:
+    """What a process subject can do beyond the least.
+
+    Raises:
+        SubjectBroken: it did not answer.
+        SubjectError: it cannot be started.
+    """
+    return () if subject.one_shot or subject.command is None else asyncio.run(_introduced(subject.command))
+
+
+async def _introduced(command: tuple[str, ...]) -> Collection[Capability]:
+    scenario = Scenario.model_validate({"name": "introduction", "summary": "None.", "steps": [{"at": 0, "do": "wait"}]})
+    terms, history = _terms(scenario, 0), History(time.monotonic)
+    stage = ProcessStage(command, terms=terms, notebook=Notebook(history.record, terms.secrets))
+    engine = Engine(_boundary(scenario, 0, terms, history), SystemClock(), hosts=stage, deliver=stage.deliver)
+    stage.attach(engine)
+    try:
+        return await stage.introduce("w1")
+    finally:
+        await stage.close()
+        await engine.close()
 
 
 def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _: None) -> list[Result]:
@@ -168,6 +218,11 @@ class Simulation:
     def history(self) -> History:
         """What happened so far."""
         return self.course.history
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the run broke off, if it did."""
+        return self._trouble
 
     @property
     def now(self) -> float:
@@ -257,6 +312,7 @@ async def _run_process(job: Job) -> Result:
     if command is None:
         raise SubjectError(f"{job.subject.name!r} is no process subject: give a command after --")
     scenario, seed = job.scenario, job.effective_seed
+    kind = OneShotStage if job.subject.one_shot else ProcessStage
     clock: Clock = SystemClock()
     started = time.monotonic()
     judge = Judge()
@@ -264,7 +320,7 @@ async def _run_process(job: Job) -> Result:
     terms = _terms(scenario, seed)
     notebook = Notebook(history.record, terms.secrets)
     boundary = _boundary(scenario, seed, terms, history)
-    stage = ProcessStage(command, terms=terms, notebook=notebook)
+    stage = kind(command, terms=terms, notebook=notebook)
     engine = Engine(boundary, clock, hosts=stage, deliver=stage.deliver)
     stage.attach(engine)
     notebook.attach(engine)
@@ -282,13 +338,22 @@ async def _run_process(job: Job) -> Result:
         clock=clock,
         now=lambda: time.monotonic() - started,
     )
+    trouble = None
     try:
         engine.start()
-        await course.start()
-        await _follow(course)
-        return Result(course.conclude(reproduce=job.reproduce), history)
+        try:
+            await course.start()
+            await _follow(course)
+        except SubjectBroken as error:
+            trouble = str(error)
+        outcome = course.conclude(reproduce=job.reproduce, trouble=trouble)
+    except BaseException:  # interrupted, or broken off: nobody waits for workers to end in good order
+        await stage.close(at_once=True)
+        raise
+    else:
+        await stage.close(at_once=trouble is not None)
+        return Result(outcome, history, {name: log.text for name, log in stage.logs.items()})
     finally:
-        await stage.close()
         await engine.close()
 
 

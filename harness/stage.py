@@ -18,12 +18,18 @@ from fake_provider.webhooks import Attempt
 from harness.history import Claimed, LeaseNoted, SecretSaid, StateRecorded
 from harness.subject import Claim, LeaseNote, Note, Recorded, Recording
 
-__all__ = ["Notebook", "Stage", "SubjectError", "Terms"]
+__all__ = ["Notebook", "Stage", "SubjectBroken", "SubjectError", "Terms"]
 
 
 class SubjectError(Exception):
     """The subject cannot be put under test: it cannot be imported, started or understood. The message says why, in
     one block.
+    """
+
+
+class SubjectBroken(Exception):
+    """The subject does not keep to its protocol so badly that the run proves nothing: it hangs, floods its output, or
+    ends before it began. The message says how; the verdict is unknown.
     """
 
 
@@ -56,7 +62,8 @@ class Stage(Protocol):
         """Start a worker, for the first time or again.
 
         Raises:
-            SubjectError: the subject does not come up.
+            SubjectError: the subject cannot be started at all.
+            SubjectBroken: it was started and does not come up.
         """
         ...
 
@@ -89,11 +96,15 @@ class Stage(Protocol):
         ...
 
     async def settle(self) -> None:
-        """Let everything happen that happens at this instant, where that can be told."""
+        """Let everything happen that happens at this instant, where that can be told.
+
+        Raises:
+            SubjectBroken: this run can prove nothing any more.
+        """
         ...
 
-    async def close(self) -> None:
-        """Ask living workers to stop, and leave nothing behind."""
+    async def close(self, *, at_once: bool = False) -> None:
+        """Leave nothing behind: ask living workers to stop, unless they are to be killed ``at_once``."""
         ...
 
 

@@ -8,19 +8,24 @@ notes nothing is judged from the wire and from its claims.
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from random import Random
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-import httpx2
 import msgspec
+
+if TYPE_CHECKING:  # what a host is given is made elsewhere
+    from random import Random
+
+    import httpx2
 
 __all__ = [
     "REST_STATES",
     "STATES",
+    "Capability",
     "Claim",
     "Client",
     "Factory",
     "Host",
+    "HostClock",
     "LeaseNote",
     "Note",
     "Recorded",
@@ -49,6 +54,12 @@ STATES = REST_STATES | {
     "result_collecting",
 }
 """The local states of an operation, in which every client makes its claims (W5)."""
+
+
+Capability = Literal["cancel", "checkpoints", "reconcile", "webhooks", "workers"]
+"""What a process can do beyond the least: be told to cancel, wait at its durable writes, be told to look again, take
+webhooks, and share one store with other workers.
+"""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,9 +140,9 @@ class Host:
 
     worker: str
     base_url: str
-    transport: httpx2.AsyncBaseTransport
+    transport: "httpx2.AsyncBaseTransport"
     clock: HostClock
-    random: Random
+    random: "Random"
     disk: MutableMapping[str, Any]
     contract: Mapping[str, Any]  # a fake_provider.contract.Contract as JSON
     timing: Mapping[str, float]  # a scenarios.model.Timing as JSON

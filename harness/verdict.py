@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["Finding", "NotJudged", "Outcome", "Verdict", "decide", "merge"]
+__all__ = ["Finding", "LeftOut", "NotJudged", "Outcome", "Verdict", "decide", "merge"]
 
 
 class Verdict(StrEnum):
@@ -37,6 +37,14 @@ class NotJudged(msgspec.Struct, frozen=True, kw_only=True):
 
     rule: str
     needs: str
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario that does not apply to the client and was not run. No verdict on anyone."""
+
+    scenario: str
+    mode: str
+    reason: str
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import socket
@@ -23,7 +24,7 @@ from reference_client.credentials import CredentialError
 from reference_client.lifecycle import LocalState
 from reference_client.operation import Command, Decision, HistoryEntry, Operation, Reconcile, Stop
 from reference_client.settings import Settings
-from reference_client.stores.protocol import OperationStore, StoreError
+from reference_client.stores.protocol import OperationStore, StoreError, StoreRefused
 from reference_client.story import escalation_packet, shown, story
 from reference_client.webhooks import WebhookSecretError
 
@@ -84,12 +85,18 @@ _operation = click.argument("operation")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
+@click.option("--verbose", is_flag=True, help="Log to standard error what is done.")
+def main(*, verbose: bool) -> None:
     """Run long jobs at a provider, so that none is created twice, lost, or wrongly called cancelled.
 
     The settings file says where the provider is and what it promises. The least that it can hold is
     {"base_url": "https://…", "credential": "env:JOBS_AUTHORIZATION"}.
     """
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    # It logs addresses, and a look-up's holds the idempotency token.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 def _store(settings: Settings) -> OperationStore:
@@ -163,6 +170,7 @@ async def work(operations: tuple[str, ...], until_rest: bool, path: Path) -> Non
             adapter=settings.adapter,
             terms=settings.terms(),
             timing=settings.timing,
+            result_schema=settings.result_schema,
             webhook_secrets=tuple(secrets),
             results=None if settings.results is None else Path(settings.results),
         )
@@ -195,7 +203,13 @@ async def _chosen(store: OperationStore, operations: tuple[str, ...]) -> list[Op
 
 
 async def _all_rest(store: OperationStore, operations: tuple[str, ...]) -> bool:
-    return all(each.at_rest for each in await _chosen(store, operations))
+    """Tell whether nothing is left to be done. A store that refuses to say is asked again."""
+    try:
+        if not operations:
+            return await store.due_in_s() is None
+        return all(each.at_rest for each in await _chosen(store, operations))
+    except StoreRefused:
+        return False
 
 
 @main.command()

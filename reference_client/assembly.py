@@ -1,8 +1,9 @@
 """Putting a client together from its parts: the one place that knows which part goes where."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from secrets import SystemRandom
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -13,8 +14,9 @@ from reference_client.clock import Clock, SystemClock
 from reference_client.config import ConfigError, Terms, Timing
 from reference_client.credentials import CredentialSource
 from reference_client.files import ResultFiles
+from reference_client.schema import ResultSchema
+from reference_client.stores.opening import open_store
 from reference_client.stores.protocol import OperationStore
-from reference_client.stores.sqlite import SQLiteStore
 from reference_client.webhooks import EventIntake, Verifier
 from reference_client.worker import Worker
 from reference_client.workflow import Workflow
@@ -39,25 +41,21 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
         await self.store.close()
 
 
-def open_store(place: str) -> OperationStore:
-    """Open the store at ``place``: a path of an SQLite file.
-
-    Raises:
-        StoreError: if it cannot be opened.
-    """
-    return SQLiteStore(Path(place))
-
-
-def workflow_for(adapter: str, *, terms: Terms, timing: Timing) -> Workflow:
+def workflow_for(
+    adapter: str, *, terms: Terms, timing: Timing, result_schema: Mapping[str, Any] | None = None
+) -> Workflow:
     """Return the workflow of one provider, with randomness from the system (W2.1).
 
     Raises:
-        ConfigError: if there is no such adapter.
+        ConfigError: if there is no such adapter, or the schema is none.
     """
     make = ADAPTERS.get(adapter)
     if make is None:
         raise ConfigError(f"adapter: {adapter!r} is none; one of {', '.join(sorted(ADAPTERS))}")
-    return Workflow(make(terms), terms=terms, timing=timing, random=SystemRandom())
+    workflow = Workflow(make(terms), terms=terms, timing=timing, random=SystemRandom())
+    if result_schema is not None:
+        workflow.result_schema = ResultSchema(result_schema)
+    return workflow
 
 
 def assemble(
@@ -69,6 +67,7 @@ def assemble(
     adapter: str = "jobs",
     terms: Terms | None = None,
     timing: Timing | None = None,
+    result_schema: Mapping[str, Any] | None = None,
     webhook_secrets: tuple[str, ...] = (),
     results: Path | None = None,
     clock: Clock | None = None,
@@ -84,19 +83,20 @@ def assemble(
         adapter: a key of :data:`ADAPTERS`.
         terms: what the provider promises; default: a careful provider.
         timing: the client's clocks.
+        result_schema: a JSON Schema that every result must meet.
         webhook_secrets: at most two at a time, newest first.
         results: a directory for large results; None: all results stay in the store.
         clock: default: the machine's.
         idle_s: how often to look for work that other processes left in the store.
 
     Raises:
-        ConfigError: for an unknown adapter.
+        ConfigError: for an unknown adapter, or a schema that is none.
         WebhookSecretError: for a secret that is none.
     """
     terms = terms or Terms()
     timing = timing or Timing()
     clock = clock or SystemClock()
-    workflow = workflow_for(adapter, terms=terms, timing=timing)
+    workflow = workflow_for(adapter, terms=terms, timing=timing, result_schema=result_schema)
     caller = Caller(base_url=base_url, credentials=credentials, timing=timing)
     running = Worker(
         worker,

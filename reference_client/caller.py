@@ -68,8 +68,9 @@ class Caller:
             trust_env=False,
         )
         self._extensions = {"timeout": httpx2.Timeout(timing.request_timeout_s).as_dict()}
+        self._transport = AuthorizedTransport(network, credentials, origin=base_url)
         self._client = httpx2.AsyncClient(
-            transport=AuthorizedTransport(network, credentials, origin=base_url),
+            transport=self._transport,
             follow_redirects=False,
             trust_env=False,
         )
@@ -98,12 +99,14 @@ class Caller:
                     await response.aclose()
         except TimeoutError:
             failure = NoAnswer(error="timeout", detail=f"no whole answer within {self._limit_s:g} s", received_at=0.0)
-            return _with_headers(failure, url, response)
+            return self._broken_off(failure, url, response)
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, CredentialError) as error:
-            return _with_headers(_failure(error), url, response)
+            return self._broken_off(_failure(error), url, response)
         if body is None:
             return NoAnswer(error="too_large", detail=f"more than {self._limit_bytes} bytes", received_at=0.0)
-        return Answer(url=url, status=response.status_code, headers=_headers(response), body=body, received_at=0.0)
+        if response.status_code >= 400:
+            body = self._transport.redact(body)
+        return Answer(url=url, status=response.status_code, headers=self._headers(response), body=body, received_at=0.0)
 
     async def _read(self, response: httpx2.Response) -> bytes | None:
         chunks: list[bytes] = []
@@ -115,25 +118,23 @@ class Caller:
             chunks.append(chunk)
         return b"".join(chunks)
 
+    def _headers(self, response: httpx2.Response) -> dict[str, str]:
+        """Return header names in lower case; of a name that comes twice, all values."""
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in response.headers.raw:
+            name, value = raw_name.decode("latin-1").lower(), self._transport.redact(raw_value).decode("latin-1")
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        return headers
+
+    def _broken_off(self, failure: NoAnswer, url: str, response: httpx2.Response | None) -> NoAnswer:
+        """Keep what came of an answer that broke off."""
+        if response is None:
+            return failure
+        return msgspec.structs.replace(failure, url=url, status=response.status_code, headers=self._headers(response))
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
-
-
-def _headers(response: httpx2.Response) -> dict[str, str]:
-    """Return header names in lower case; of a name that comes twice, all values."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in response.headers.raw:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
-
-
-def _with_headers(failure: NoAnswer, url: str, response: httpx2.Response | None) -> NoAnswer:
-    """Keep what came of an answer that broke off."""
-    if response is None:
-        return failure
-    return msgspec.structs.replace(failure, url=url, status=response.status_code, headers=_headers(response))
 
 
 def _failure(error: Exception) -> NoAnswer:

@@ -6,10 +6,13 @@ Writing large results to files is the worker's.
 import hashlib
 from typing import Final
 
+import msgspec
+
 from reference_client.adapters.protocol import Answer, Gone, Moved, NoAnswer, NotYet, ProviderAdapter, Retrieved
 from reference_client.lifecycle import Evidence, LocalState
 from reference_client.operation import Call, CollectedResult, Operation, ResultReference
 from reference_client.scheduling import Scheduling, describe
+from reference_client.schema import ResultSchema
 from reference_client.steps import Draft
 
 __all__ = ["Collecting", "judge_result"]
@@ -65,6 +68,9 @@ class Collecting(Scheduling):
 
     inline_limit_bytes: int = 1 << 20
     """Larger results go to a file (W7.3)."""
+
+    result_schema: ResultSchema | None = None
+    """What every result must meet beside what the adapter checks; None: nothing more."""
 
     def conclude_result(self, draft: Draft, answer: Answer | NoAnswer) -> None:
         """Apply what a result read brought."""
@@ -148,7 +154,11 @@ class Collecting(Scheduling):
 
     def judge(self, operation: Operation, retrieved: Retrieved, location: str) -> CollectedResult:
         """Judge a result (W7.2)."""
-        return judge_result(self.adapter, operation, retrieved, location=location)
+        judged = judge_result(self.adapter, operation, retrieved, location=location)
+        if self.result_schema is None:
+            return judged
+        broken = self.result_schema.problems(retrieved.body)
+        return msgspec.structs.replace(judged, problems=judged.problems + broken)
 
     def _gone(self, draft: Draft, answer: Answer, meaning: Gone) -> None:
         operation = draft.operation

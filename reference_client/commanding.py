@@ -180,11 +180,14 @@ class Commanding(Scheduling):
             }
         if command.state in {_S.CREATE_PENDING, _S.CREATE_UNKNOWN, _S.RECONCILIATION}:
             changes["create_deadline"] = now + timing.create_deadline_s
+            changes["named_in_passing"] = ()  # whoever decides knows of them; they are in the history
         elif command.state in {_S.ACCEPTED, _S.OBSERVING}:
             changes["result_deadline"] = now + timing.result_deadline_s
         elif command.state in {_S.CANCEL_REQUESTED, _S.CANCELLING}:
             changes["cancel_deadline"] = now + timing.cancel_deadline_s
             changes["stop"] = operation.stop or Stop(who=command.who, why=command.why)
+            if command.state is _S.CANCEL_REQUESTED:
+                changes |= {"cancel_calls": 0, "cancel_answered": False}  # a new intent
         elif command.state is _S.RESULT_COLLECTING:
             changes["collect_deadline"] = now + timing.create_deadline_s
             changes["reread_result"] = self.terms.result.kind != "one_time"

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 __all__ = [
+    "CALL_LIMIT_FACTOR",
     "CancelTerms",
     "ConfigError",
     "Idempotency",

@@ -31,6 +31,9 @@ __all__ = [
 _COMMAND_LIMIT_S: Final = 30.0
 """A command that asks a person for a password takes seconds; one that hangs must not hold the worker."""
 
+_SHORTEST_SECRET_BYTES: Final = 8
+"""What is shorter than this is no secret, and would be found in any text."""
+
 
 class CredentialError(RuntimeError):
     """A credential that cannot be had. The message names the reference, never a value."""
@@ -187,15 +190,27 @@ class AuthorizedTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._source = source
         self._origin = _origin(httpx2.URL(origin))
+        self._seen: set[bytes] = set()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self._origin:
             return await self._inner.handle_async_request(request)
-        request.headers["authorization"] = await self._source.authorization()
+        value = await self._source.authorization()
+        self._seen.update((value.encode(), value.rpartition(" ")[2].encode()))
+        request.headers["authorization"] = value
         try:
             return await self._inner.handle_async_request(request)
         finally:
             del request.headers["authorization"]
+
+    def redact(self, text: bytes) -> bytes:
+        """Return ``text`` without any credential that was attached: a provider may repeat in an error what it was
+        sent.
+        """
+        for secret in sorted(self._seen, key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET_BYTES:
+                text = text.replace(secret, b"[redacted]")
+        return text
 
     async def aclose(self) -> None:
         await self._inner.aclose()

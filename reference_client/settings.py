@@ -11,6 +11,7 @@ import msgspec
 
 from reference_client.config import ConfigError, Terms, Timing
 from reference_client.credentials import CredentialError, credential_from
+from reference_client.schema import ResultSchema
 
 __all__ = ["Settings", "WebhookSettings"]
 
@@ -37,6 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     adapter: str = "jobs"
     store: str = "operations.sqlite"
     results: str | None = None
+    result_schema: dict[str, Any] | None = None
     contract: dict[str, Any] = {}
     timing: Timing = Timing()
     webhooks: WebhookSettings | None = None
@@ -66,6 +68,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for secret in self.webhooks.secrets if self.webhooks is not None else ():
             credential_from(secret)
         self.terms()
+        if self.result_schema is not None:
+            ResultSchema(self.result_schema)
 
     def terms(self) -> Terms:
         """Return the provider's promises."""

@@ -28,7 +28,7 @@ from reference_client.stores.protocol import Lease, StoreError, StoreRefused
 from reference_client.stores.sqlite import SQLiteStore
 from reference_client.webhooks import WebhookSecretError
 
-__all__ = ["PROTOCOL", "Session", "serve"]
+__all__ = ["AUTHORIZATION_VARIABLE", "PROTOCOL", "Session", "serve"]
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ class Session:
             results=directory / "results",
             idle_s=min(_IDLE_S, timing.lease_s),
         )
-        capabilities = ["reconcile"]
+        capabilities = ["cancel", "reconcile", "workers"]
         if start.checkpoints:
             capabilities.append("checkpoints")
         if start.webhook_secrets:

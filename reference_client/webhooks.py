@@ -20,7 +20,15 @@ from reference_client.operation import EventNotice, HistoryEntry, Operation
 from reference_client.stores.protocol import OperationStore, StoreRefused
 from reference_client.workflow import Workflow
 
-__all__ = ["EventIntake", "Verified", "Verifier", "WebhookRejected", "WebhookSecretError"]
+__all__ = [
+    "BODY_LIMIT_BYTES",
+    "TOLERANCE_S",
+    "EventIntake",
+    "Verified",
+    "Verifier",
+    "WebhookRejected",
+    "WebhookSecretError",
+]
 
 _LOG: Final = logging.getLogger(__name__)
 

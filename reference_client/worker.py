@@ -78,6 +78,10 @@ class Worker:
         self._wake_kept = False
         self._stopping = False
         self._refused = 0
+        self._in_hand: dict[str, Step] = {}
+        """Outcomes that the store would not take while the lease lasted. Should the operation come to this worker
+        again before anyone else had it, they are still true.
+        """
 
     # from outside
 
@@ -148,12 +152,16 @@ class Worker:
         except LeaseLost:
             _LOG.info("%s lost its lease on %s", self.name, claimed.lease.operation_id)
         except StoreRefused as error:
-            _LOG.warning("%s gives %s up for now: %s", self.name, claimed.lease.operation_id, error)
+            _LOG.info("%s gives %s up for now: %s", self.name, claimed.lease.operation_id, error)
 
     async def _work(self, claimed: Claimed) -> None:
         lease, operation, workflow = claimed.lease, claimed.operation, self.workflow
+        in_hand = self._in_hand.pop(operation.operation_id, None)
         if operation.in_flight is not None:
-            step = workflow.interrupted(operation, actor=self.name, now=await self.store.now())
+            if in_hand is not None and in_hand.operation.version == operation.version + 1:
+                step = in_hand
+            else:
+                step = workflow.interrupted(operation, actor=self.name, now=await self.store.now())
             lease, operation = await self._keep(lease, step)
         for given in claimed.commands:
             step = workflow.take_up(operation, given.command, actor=self.name, now=await self.store.now())
@@ -186,7 +194,7 @@ class Worker:
     async def _call(self, lease: Lease, operation: Operation) -> tuple[Lease, Answer | NoAnswer]:
         """Make the call whose intent is stored. The lease is looked at once more, last thing before sending (W4.1)."""
         request = self.workflow.request(operation)
-        lease = await self.store.renew(lease, self._timing.call_lease_s)
+        lease = await self._insist(lease, lambda: self.store.renew(lease, self._timing.call_lease_s))
         answer = await self.caller.call(operation, request)
         return lease, msgspec.structs.replace(answer, received_at=await self.store.now())
 
@@ -199,7 +207,7 @@ class Worker:
             filed = self._file(step)
             return await self.store.commit(lease, filed, taken=taken, lasts_s=lasts_s), filed.operation
 
-        return await self._insist(lease, write)
+        return await self._insist(lease, write, step)
 
     async def _leave(self, lease: Lease, step: Step | None, due_at: float | None) -> None:
         """Make the last step of a burst durable and give the lease back."""
@@ -207,10 +215,10 @@ class Worker:
         async def write() -> None:
             await self.store.release(lease, None if step is None else self._file(step), due_at=due_at)
 
-        await self._insist(lease, write)
+        await self._insist(lease, write, step)
 
-    async def _insist(self, lease: Lease, write: Callable[[], Awaitable[_T]]) -> _T:
-        """Try a write again while the lease lasts: what it holds may exist nowhere else.
+    async def _insist(self, lease: Lease, write: Callable[[], Awaitable[_T]], step: Step | None = None) -> _T:
+        """Try a write again while the lease lasts: what it holds may exist nowhere else. Then keep it in hand.
 
         Raises:
             LeaseLost: as soon as the store says so.
@@ -223,14 +231,16 @@ class Worker:
             except StoreRefused:
                 wait_s = min(_REFUSED_CAP_S, _REFUSED_FIRST_S * 2**tries)
                 if await self.store.now() + wait_s >= lease.until:
+                    if step is not None and step.operation.in_flight is None:
+                        self._in_hand[lease.operation_id] = step
                     raise
                 tries += 1
                 await self._clock.sleep(wait_s)
 
     def _refusal_wait_s(self, error: StoreRefused) -> float:
-        _LOG.warning("%s: the store refuses: %s", self.name, error)
+        _LOG.info("%s: the store refuses: %s", self.name, error)
         self._refused += 1
-        return min(_REFUSED_CAP_S, _REFUSED_FIRST_S * 2.0 ** min(self._refused, 16))
+        return min(_REFUSED_CAP_S, self._idle_s, _REFUSED_FIRST_S * 2.0 ** min(self._refused, 16))
 
     def _file(self, step: Step) -> Step:
         """Put a large result into a file, durable before the record that names it (W7.3)."""

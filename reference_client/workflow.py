@@ -306,7 +306,8 @@ class Workflow(Creating, Observing, Cancelling, Collecting, Commanding):
         draft = Draft(operation, actor=actor, now=now)
         stated = operation.result
         body = stated.inline if stated is not None and stated.inline is not None else b""
-        self.keep(draft, Retrieved(body, stated.content_type if stated else None))
+        kind = stated.content_type if stated is not None else None
+        self.keep(draft, Retrieved(body, kind or "application/json"))  # it came as a part of a JSON answer
         return draft.step()
 
 

@@ -40,6 +40,7 @@ from fake_provider.calls import (
     Served,
 )
 from fake_provider.contract import CancelMethod, Contract, CreateAnswer, LookupBy, Mechanism, RetryAfter
+from fake_provider.dialects.jobs_document import describe_jobs
 from fake_provider.facts import Endpoint
 from fake_provider.lifecycle import TERMINAL, JobState
 from fake_provider.results import canonical_json
@@ -271,6 +272,9 @@ class JobsDialect:
     def trouble(self, status: int, detail: str) -> Answer:
         slug = _TROUBLES.get(status, "server_error")
         return Answer(status=status, headers=(_PROBLEM,), body=_problem_body(status, slug, detail), problem=slug)
+
+    def openapi(self, contract: Contract, base_url: str) -> dict[str, Any]:
+        return describe_jobs(contract, base_url)
 
     def event(self, view: JobView, *, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
         name = kind or f"job.{view.state}"

@@ -1,6 +1,6 @@
 """What a dialect is: how one provider writes its contract on the wire. The one seam between wire and core."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from fake_provider.calls import Call, JobView, Reply
 from fake_provider.contract import Contract
@@ -27,6 +27,10 @@ class Dialect(Protocol):
 
     def trouble(self, status: int, detail: str) -> Answer:
         """Write an error answer that no call led to, as a gateway or an overloaded server would."""
+        ...
+
+    def openapi(self, contract: Contract, base_url: str) -> dict[str, Any]:
+        """Describe the provider of such a contract as an OpenAPI document."""
         ...
 
     def event(self, view: JobView, *, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:

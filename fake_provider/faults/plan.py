@@ -8,7 +8,7 @@ from fake_provider.addresses import EVERY, Address
 from fake_provider.facts import CommitPoint, Endpoint, FaultsHealed, Record
 from fake_provider.faults.kinds import UNTIL_HEALED, Fault
 
-__all__ = ["MAX_FAULTS", "FaultPlan", "Strikes"]
+__all__ = ["MAX_FAULTS", "Begun", "FaultPlan", "Strikes"]
 
 MAX_FAULTS: Final = 10_000
 """Faults one run may plan: each is looked at in every exchange with its endpoint."""
@@ -17,6 +17,9 @@ Strikes = dict[CommitPoint, list[int]]
 """The faults that are to strike in one exchange, by commit point, as indices into the plan."""
 
 _Counted = tuple[Endpoint, str | None, str | None, str | None]  # endpoint, operation, worker, state
+
+Begun = Callable[[Endpoint, int, str | None], object]
+"""Told of each exchange that is counted: its endpoint, which occurrence it is, and the worker if that is known."""
 
 
 class FaultPlan:
@@ -30,6 +33,7 @@ class FaultPlan:
         self._healed_below = 0  # faults with a lower index are disarmed
         self._seen: defaultdict[_Counted, int] = defaultdict(int)
         self._when_healed: list[Callable[[], object]] = []
+        self._when_begun: list[Begun] = []
         for fault in faults:
             self.arm(fault)
 
@@ -54,6 +58,10 @@ class FaultPlan:
     def when_healed(self, callback: Callable[[], object]) -> None:
         """Call ``callback`` each time the faults are healed."""
         self._when_healed.append(callback)
+
+    def when_begun(self, callback: Begun) -> None:
+        """Call ``callback`` for each exchange, delivery and durable write, as it is counted."""
+        self._when_begun.append(callback)
 
     def __getitem__(self, index: int) -> Fault:
         return self._faults[index]
@@ -88,6 +96,8 @@ class FaultPlan:
                 seen[endpoint, operation, None, known_state] += 1
             if worker is not None:
                 seen[endpoint, None, worker, known_state] += 1
+        for callback in self._when_begun:
+            callback(endpoint, seen[endpoint, None, None, None], worker)
         strikes: Strikes | None = None
         for index, fault in self._armed[endpoint]:
             at = fault.at

@@ -1,4 +1,4 @@
-"""Random exploration: a Hypothesis state machine that drives one simulated run, step by step, and judges it as it goes.
+"""Random exploration: a Hypothesis state machine that drives one simulated run and judges it as it goes.
 
 What the machine does becomes a scenario as it does it, so that a failure, once Hypothesis has shrunk it, is a
 scenario file like any other. ``machine_for`` makes the machine for anyone's own suite; ``explore`` runs it and adds
@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import FlakyFailure
 from hypothesis.reporting import with_reporter
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -22,9 +22,10 @@ from fake_provider.contract import Contract
 from fake_provider.facts import FaultStruck
 from fake_provider.faults import AnyFault
 from fake_provider.work import Work
+from harness.explore.shrink import shrink
 from harness.explore.strategies import contracts, faults, works
 from harness.history import Entry, StateRecorded
-from harness.runner import Simulation
+from harness.runner import Simulation, run
 from harness.simulation import SimulationError
 from harness.stage import Stage, SubjectError
 from harness.subject import Factory
@@ -368,7 +369,7 @@ def explore(
     findings: tuple[Finding, ...] = ()
     saved = None
     if tally.failure is not None:
-        scenario, findings = tally.failure
+        scenario, findings = _least(*tally.failure, subject)
         saved = _save(scenario, findings, save) if save is not None else None
     verdict, why = _verdict(tally, findings, reason)
     return Exploration(
@@ -393,6 +394,7 @@ def _run(machine: type[Machine], *, examples: int, steps: int, seed_: int) -> st
         stateful_step_count=steps,
         database=None,  # the seed alone decides what is run
         deadline=None,
+        phases=(Phase.generate,),  # a failure is shrunk as a scenario: `harness.explore.shrink`
         report_multiple_bugs=False,
         print_blob=False,
         suppress_health_check=list(HealthCheck),
@@ -426,6 +428,22 @@ def _verdict(tally: Tally, findings: tuple[Finding, ...], broke_off: str | None)
     if not tally.faults:
         doubts.append("no fault struck")
     return decide(findings=findings, doubts=doubts)
+
+
+def _least(scenario: Scenario, findings: tuple[Finding, ...], subject: Subject) -> tuple[Scenario, tuple[Finding, ...]]:
+    """Shrink a failure, keeping to the rule that was broken first."""
+    rule_id = findings[0].rule
+    latest = findings
+
+    def is_broken(candidate: Scenario) -> bool:
+        nonlocal latest
+        found = run(candidate, subject).outcome.findings
+        if not any(finding.rule == rule_id for finding in found):
+            return False
+        latest = tuple(sorted(found, key=lambda finding: finding.rule != rule_id))
+        return True
+
+    return shrink(scenario, is_broken), latest
 
 
 def _save(scenario: Scenario, findings: tuple[Finding, ...], folder: Path) -> Path:

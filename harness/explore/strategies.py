@@ -95,7 +95,7 @@ def _choices(name: str, field: FieldInfo) -> tuple[Any, ...]:
     """What a parameter may be drawn from; nothing for one that is best left at its default."""
     if get_origin(field.annotation) is Literal:
         return get_args(field.annotation)
-    limits: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])
+    limits: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]  # a type made at run time
     return tuple(number for number in _NUMBERS.get(name, ()) if _is_valid(limits, number))
 
 

@@ -1,25 +1,32 @@
-"""What there is: rules, faults, scenarios, dialects, contracts; for ``jobsworth list`` and the pages in ``docs``.
+"""The pages and schemas in ``docs`` that are made from the code.
 
-``python -m harness.report.catalogues`` writes the pages and the schemas; a test compares them with what it would
-write.
+``python -m harness.report.catalogues`` writes them; a test compares them with what it would write.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from inspect import cleandoc
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-    from fake_provider.contract import Contract
-    from fake_provider.faults import Fault
+import harness.rules  # noqa: F401  enters every rule in the book
+from fake_provider.contract import Contract
+from fake_provider.faults import FAMILIES, Fault
+from fake_provider.faults import KINDS as FAULTS
+from fake_provider.work import Work
+from harness.report.listings import listing
+from harness.report.machine import schema
+from harness.rules.registry import all_rules
+from scenarios.loading import CATALOGUE
+from scenarios.model import Scenario, Timing
+from scenarios.shapes import members
 
-__all__ = ["KINDS", "listing", "pages", "write"]
+__all__ = ["pages", "write"]
 
 _DOCS: Final = Path(__file__).parents[2] / "docs"
 _GENERATED: Final = "<!-- Written by `python -m harness.report.catalogues`; do not edit. -->"
@@ -41,108 +48,18 @@ The stories that come along. Run one with `jobsworth replay NAME`, all with `job
 scenario file is in [`scenario.schema.json`](scenario.schema.json)."""
 
 _WRITING_INTRO: Final = """\
-A scenario is one YAML file, named as the scenario is. What is left out has a default. Everything in it is checked before
-a run: a mistake is answered with its line, the valid keys, and the likeliest one."""
+A scenario is one YAML file, named as the scenario is. What is left out has a default. Everything in it is checked
+before a run: a mistake is answered with its line, the valid keys, and the likeliest one."""
+
+_STEPS_INTRO: Final = """\
+Each has `at`, in seconds from the start, and stands after those before it. A worker or operation is named where there
+is one to name."""
 
 _EXAMPLE: Final = "stale-lease"
-
-Item = dict[str, Any]
-
-
-# -- what there is
-
-
-def _scenarios() -> list[Item]:
-    from scenarios.loading import load_catalogue
-
-    return [
-        {
-            "id": name,
-            "summary": scenario.summary,
-            "requirements": list(scenario.requirements),
-            "modes": list(scenario.modes),
-            "faults": [f"{fault.kind} at {fault.at}" for fault in scenario.faults],
-        }
-        for name, scenario in load_catalogue().items()
-    ]
-
-
-def _rules() -> list[Item]:
-    import harness.rules  # noqa: F401  enters every rule in the book
-    from harness.rules.registry import all_rules
-
-    return [
-        {"id": rule.id, "summary": rule.summary, "requirement": rule.requirement, "needs": str(rule.needs)}
-        for rule in all_rules()
-    ]
-
-
-def _faults() -> list[Item]:
-    from fake_provider.faults import KINDS as FAULTS
-
-    return [
-        {
-            "id": name,
-            "summary": kind.summary(),
-            "commit_points": [
-                f"{endpoint}:{point}" for endpoint, points in kind.strikes_at.items() for point in points
-            ],
-        }
-        for name, kind in FAULTS.items()
-    ]
-
-
-def _dialects() -> list[Item]:
-    from fake_provider.dialects import DIALECTS
-
-    return [{"id": name, "summary": dialect.summary} for name, dialect in DIALECTS.items()]
-
-
-def _contracts() -> list[Item]:
-    from fake_provider.presets import PRESETS
-
-    return [{"id": name, "summary": _promises(contract)} for name, contract in PRESETS.items()]
-
-
-def _promises(contract: "Contract") -> str:
-    """A contract in one line: the promises that differ between providers."""
-    spoken = {
-        "idempotency": contract.idempotency.mechanism,
-        "look-up": contract.lookup.by.removeprefix("by_"),
-        "create": contract.create_answer,
-        "cancel": contract.cancel.effect,
-        "Retry-After": contract.status.retry_after,
-        "result": contract.result.kind,
-        "webhooks": "yes" if contract.webhooks.enabled else "none",
-    }
-    return ", ".join(f"{what} {value.replace('_', ' ')}" for what, value in spoken.items())
-
-
-KINDS: Final[Mapping[str, Callable[[], list[Item]]]] = MappingProxyType(
-    {
-        "scenarios": _scenarios,
-        "rules": _rules,
-        "faults": _faults,
-        "dialects": _dialects,
-        "contracts": _contracts,
-    }
-)
-"""What can be listed."""
-
-
-def listing(kind: str) -> list[Item]:
-    """Return the items of one of :data:`KINDS`: each with ``id``, ``summary`` and what belongs to the kind."""
-    return KINDS[kind]()
-
-
-# -- pages
 
 
 def pages() -> dict[str, str]:
     """Return the content of every generated file in ``docs``, by file name."""
-    from harness.report.machine import schema
-    from scenarios.model import Scenario
-
     return {
         "rules.md": _rules_page(),
         "faults.md": _faults_page(),
@@ -162,9 +79,6 @@ def write(folder: Path = _DOCS) -> None:
 
 
 def _rules_page() -> str:
-    import harness.rules  # noqa: F401  enters every rule in the book
-    from harness.rules.registry import all_rules
-
     parts = [
         _GENERATED,
         "# Rules",
@@ -179,9 +93,6 @@ def _rules_page() -> str:
 
 
 def _faults_page() -> str:
-    from fake_provider.faults import FAMILIES
-    from fake_provider.faults import KINDS as FAULTS
-
     parts = [
         _GENERATED,
         "# Faults",
@@ -196,14 +107,14 @@ def _faults_page() -> str:
     return _page(parts)
 
 
-def _parameters(kind: "type[Fault]") -> str:
+def _parameters(kind: type[Fault]) -> str:
     """What can be set of a kind, with what it is otherwise."""
     own = {name: field for name, field in kind.model_fields.items() if name not in {"kind", "at", "times"}}
     defaults = {name: "…" if field.is_required() else json.dumps(field.default) for name, field in own.items()}
     return "<br>".join(f"`{name}: {default}`" for name, default in defaults.items())
 
 
-def _places(kind: "type[Fault]") -> str:
+def _places(kind: type[Fault]) -> str:
     """Where a kind can strike, endpoints with the same commit points together."""
     by_points: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for endpoint, points in kind.strikes_at.items():
@@ -212,7 +123,7 @@ def _places(kind: "type[Fault]") -> str:
 
 
 def _scenarios_page() -> str:
-    items = _scenarios()
+    items = listing("scenarios")
     rows = [
         (
             f"[`{item['id']}`](../scenarios/catalogue/{item['id']}.yaml)",
@@ -235,11 +146,6 @@ def _scenarios_page() -> str:
 
 def _scenario_format() -> list[str]:
     """How a scenario file is written, from the models that read it."""
-    from fake_provider.work import Work
-    from scenarios.loading import CATALOGUE
-    from scenarios.model import Scenario, Timing
-    from scenarios.shapes import members
-
     steps = [
         (
             f"`{member.model_fields['do'].default}`",
@@ -255,8 +161,7 @@ def _scenario_format() -> list[str]:
         "### Keys",
         _keys(Scenario),
         "### Steps",
-        "Each has `at`, in seconds from the start, and stands after those before it. A worker or operation is named where "
-        "there is one to name.",
+        _STEPS_INTRO,
         _table(("do", "what happens", "takes"), steps),
         "### `timing`",
         _keys(Timing),
@@ -265,24 +170,26 @@ def _scenario_format() -> list[str]:
     ]
 
 
-def _keys(model: "type[BaseModel]") -> str:
+def _keys(model: type[BaseModel]) -> str:
     """A table of a model's keys, what each is if left out, and what it means."""
     rows = [(f"`{name}`", _otherwise(field), field.description or "") for name, field in model.model_fields.items()]
     return _table(("key", "if left out", "meaning"), rows)
 
 
-def _otherwise(field: "FieldInfo") -> str:
+def _otherwise(field: FieldInfo) -> str:
     if field.is_required():
         return "must be there"
     default = field.get_default(call_default_factory=True)
     if default in ((), {}, None):
         return "none"
+    if isinstance(default, float) and default.is_integer():
+        default = int(default)
     return f"`{json.dumps(default)}`" if isinstance(default, str | int | float | tuple) else "its own defaults"
 
 
 def _dialects_page() -> str:
-    rows = [(f"`{item['id']}`", item["summary"]) for item in _dialects()]
-    contracts = [(f"`{item['id']}`", item["summary"]) for item in _contracts()]
+    rows = [(f"`{item['id']}`", item["summary"]) for item in listing("dialects")]
+    contracts = [(f"`{item['id']}`", item["summary"]) for item in listing("contracts")]
     return _page(
         [
             _GENERATED,
@@ -292,8 +199,21 @@ def _dialects_page() -> str:
             "## Contracts",
             "A contract is what a provider promises. A scenario names one of these, or spells out its own.",
             _table(("contract", "what it promises"), contracts),
+            "### Keys",
+            _table(("key", "if left out", "what it can be"), list(_contract_keys(Contract))),
         ]
     )
+
+
+def _contract_keys(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, str, str]]:
+    """Every promise: its key, what it is if left out, and the choice or the meaning."""
+    for key, field in model.model_fields.items():
+        default = field.get_default()
+        if isinstance(default, BaseModel):
+            yield from _contract_keys(type(default), f"{above}{key}.")
+        else:
+            values = ", ".join(f"`{value}`" for value in type(default)) if isinstance(default, StrEnum) else ""
+            yield f"`{above}{key}`", _otherwise(field), values or field.description or ""
 
 
 def _table(heading: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:

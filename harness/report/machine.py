@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from harness.verdict import Finding, Outcome, Verdict, merge
+from harness.verdict import Finding, LeftOut, Outcome, Verdict, merge
 
 if TYPE_CHECKING:
     from harness.explore.machine import Exploration
@@ -26,6 +26,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: str
     runs: tuple[Outcome, ...]
+    left_out: tuple[LeftOut, ...] = ()  # what does not apply to the client
 
 
 class ExploreReport(Report, frozen=True, kw_only=True):
@@ -42,8 +43,14 @@ class ExploreReport(Report, frozen=True, kw_only=True):
     reproduce: str
 
 
-def report_of(subject: str, seed: int, runs: tuple[Outcome, ...]) -> Report:
-    """Merge the outcomes of several runs into one report."""
+def report_of(
+    subject: str, seed: int, runs: tuple[Outcome, ...], left_out: tuple[LeftOut, ...] = (), *, trouble: str = ""
+) -> Report:
+    """Merge the outcomes of several runs into one report.
+
+    Args:
+        trouble: why there are no runs.
+    """
     verdict = merge(run.verdict for run in runs)
     return Report(
         format=FORMAT,
@@ -51,8 +58,9 @@ def report_of(subject: str, seed: int, runs: tuple[Outcome, ...]) -> Report:
         subject=subject,
         seed=seed,
         verdict=verdict,
-        reason=_reason(verdict, runs),
+        reason=trouble or _reason(verdict, runs),
         runs=runs,
+        left_out=left_out,
     )
 
 

@@ -17,7 +17,7 @@ from harness.history import History
 from harness.report.machine import ExploreReport
 from harness.report.story import Line, Mark
 from harness.report.words import describe
-from harness.verdict import Finding, Outcome, Verdict
+from harness.verdict import Finding, LeftOut, Outcome, Verdict
 
 __all__ = ["Progressing", "Ran", "Screen", "clean"]
 
@@ -84,6 +84,15 @@ class Screen:
             cells = [_verdict(by_mode[mode].verdict) if mode in by_mode else Text("-", "dim") for mode in modes]
             table.add_row(Text(clean(scenario)), *cells, Text(" ".join(map(_faults, by_mode.values()))))
         self._console.print(table)
+
+    def left_out(self, left_out: Sequence[LeftOut]) -> None:
+        """Which scenarios do not apply to the client, by reason."""
+        by_reason: dict[str, list[str]] = {}
+        for each in left_out:
+            by_reason.setdefault(each.reason, []).append(each.scenario)
+        for reason, names in sorted(by_reason.items()):
+            self.say(f"not applicable, {len(names)}: {reason}", "dim")
+            self.say(f"  {', '.join(names)}", "dim")
 
     def failures(self, runs: Iterable[Ran]) -> None:
         """What is wrong with each run that did not pass, the facts that prove it, and how to see it again."""

@@ -224,7 +224,7 @@ def _recorded(fact: history.StateRecorded) -> Sentence:
 
 @_tells(history.LeaseNoted)
 def _lease(fact: history.LeaseNoted) -> Sentence:
-    lasts = f", for {fact.lasts_s:g} s" if fact.lasts_s else ""
+    lasts = f", for {fact.lasts_s:.3g} s" if fact.lasts_s else ""
     return Sentence(fact.worker, f"lease on {fact.operation} {fact.what} (fence {fact.fence}){lasts}")
 
 

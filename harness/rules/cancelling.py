@@ -49,7 +49,7 @@ class CancelOnlyWhenCommanded(Rule):
     endpoints = CANCEL
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         self.judged += 1
         if (
             not operation.cancels
@@ -73,11 +73,9 @@ class CancelOnlyWhereOffered(Rule):
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         self.judged += 1
-        if self.world.contract.cancel.effect is CancelEffect.UNSUPPORTED and self.first_time(
-            exchange.request.operation
-        ):
+        if self.world.contract.cancel.effect is CancelEffect.UNSUPPORTED and self.first_time(exchange.operation):
             yield self.finding(
-                f"{sent(exchange)} for {exchange.request.operation} calls what the contract does not offer. "
+                f"{sent(exchange)} for {exchange.operation} calls what the contract does not offer. "
                 "Say that this job cannot be cancelled.",
                 exchange.sent,
             )
@@ -112,7 +110,7 @@ class OneCancelPerIntent(Rule):
     endpoints = CANCEL
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         self.judged += 1
         previous = exchange.previous
         if previous is None:
@@ -153,7 +151,7 @@ class NoCancelAfterTerminal(Rule):
     endpoints = CANCEL
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         self.judged += 1
         terminal = operation.terminal_read
         if (

@@ -183,7 +183,7 @@ class OneTimeResultReadOnce(Rule):
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         if self.world.contract.result.kind is not ResultKind.ONE_TIME:
             return
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         self.judged += 1
         before = next(
             (

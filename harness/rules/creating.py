@@ -96,7 +96,7 @@ class NoteBeforeRequest(Rule):
         raise NotImplementedError
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        name = exchange.request.operation
+        name = exchange.operation
         if name is None:
             return
         operation = self.world.operation(name)
@@ -159,7 +159,7 @@ class AcceptedOnlyIfAnswered(Rule):
         self._named: dict[str, set[str]] = {}
 
     def on_answer(self, exchange: Exchange) -> Iterator[Finding]:
-        answer, name = exchange.answer, exchange.request.operation
+        answer, name = exchange.answer, exchange.operation
         if name is not None and answer is not None and answer.job is not None and exchange.maybe_read:
             self._named.setdefault(name, set()).add(answer.job)
         return iter(())
@@ -240,7 +240,7 @@ class ChangedRequestIsNewOperation(Rule):
     endpoints = CREATE
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         first = operation.creates()[0] if operation.creates() else exchange
         if operation.changed is None or operation.submitted is None or exchange.request.fingerprint is None:
             return
@@ -274,15 +274,15 @@ class OneRequestPerToken(Rule):
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         request = exchange.request
-        if request.token is None or request.operation is None:
+        if request.token is None or exchange.operation is None:
             return
         self.judged += 1
         owner = self._owners.setdefault(request.token, exchange)
-        if owner.request.operation == request.operation or not self.first_time(request.token, request.operation):
+        if owner.operation == exchange.operation or not self.first_time(request.token, exchange.operation):
             return
         yield self.finding(
-            f"{sent(exchange)} for {request.operation} carries token {request.token}, which {sent(owner)} used for "
-            f"{owner.request.operation}. Mint a token for each operation.",
+            f"{sent(exchange)} for {exchange.operation} carries token {request.token}, which {sent(owner)} used for "
+            f"{owner.operation}. Mint a token for each operation.",
             owner.sent,
             exchange.sent,
         )

@@ -24,8 +24,8 @@ class CreateRule(Rule):
     endpoints = frozenset({Endpoint.CREATE})
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        if exchange.request.operation is not None:
-            yield from self.judge_create(exchange, self.world.operation(exchange.request.operation))
+        if exchange.operation is not None:
+            yield from self.judge_create(exchange, self.world.operation(exchange.operation))
 
     def judge_create(self, exchange: Exchange, operation: Operation) -> Iterator[Finding]:
         """A create of ``operation`` left."""

@@ -53,6 +53,11 @@ class Judge:
         """What was found so far."""
         return tuple(self._findings)
 
+    @property
+    def crashed(self) -> tuple[tuple[str, str], ...]:
+        """The rules that crashed so far, each with its error."""
+        return tuple(self._crashed.items())
+
     def _seat(self, each: Rule) -> None:
         for hook, fact in HOOKS.items():
             if getattr(type(each), hook) is getattr(Rule, hook):

@@ -24,6 +24,12 @@ def claims_of(operation: Operation) -> list[tuple[Entry, Claimed]]:
     return [(entry, entry.fact) for entry in operation.claims.values() if isinstance(entry.fact, Claimed)]
 
 
+def misled(operation: Operation, claim: Claimed) -> bool:
+    """Whether the job id in a claim came out of an answer that a fault had made."""
+    told = operation.naming.get(claim.remote_job or "", ())
+    return any(each.answer is not None and each.answer.from_fault for each in told)
+
+
 @rule(id="reaches-rest-after-faults-stop", requirement="W9.1", needs=Needs.REPORT)
 class ReachesRestAfterFaultsStop(Rule):
     """Once the faults are healed, every operation comes to rest: final, or waiting for a person.
@@ -125,6 +131,8 @@ class NoOrphanedJobs(Rule):
             named = {claim.remote_job for _, claim in claims}
             if any(map(is_rejection, operation.creates())):
                 continue  # the provider said that there would be none
+            if any(misled(operation, claim) for _, claim in claims):
+                continue
             if self._copied(operation) or any(not claim.at_rest for _, claim in claims):
                 continue
             self.judged += 1
@@ -157,11 +165,7 @@ class ClaimsMatchLedger(Rule):
             return
         for operation in self.world.operations.values():
             for entry, claim in claims_of(operation):
-                if (
-                    claim.remote_job is None
-                    or claim.state == "human_decision_required"
-                    or self._misled(operation, claim)
-                ):
+                if claim.remote_job is None or claim.state == "human_decision_required" or misled(operation, claim):
                     continue
                 self.judged += 1
                 line = self.world.ledger.get(claim.remote_job)
@@ -176,12 +180,6 @@ class ClaimsMatchLedger(Rule):
                     entry,
                 )
 
-    @staticmethod
-    def _misled(operation: Operation, claim: Claimed) -> bool:
-        """Whether the job id came out of an answer that a fault had made."""
-        told = operation.naming.get(claim.remote_job or "", ())
-        return any(each.answer is not None and each.answer.from_fault for each in told)
-
 
 @rule(id="lease-taken-over", requirement="W4.1", needs=Needs.WIRE)
 class LeaseTakenOver(Rule):
@@ -195,7 +193,7 @@ class LeaseTakenOver(Rule):
         self._last: dict[str, Exchange] = {}
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        name = exchange.request.operation
+        name = exchange.operation
         if name is None:
             return
         last = self._last.get(name)

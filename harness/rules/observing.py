@@ -1,12 +1,12 @@
 """W4: observing has an owner and an end. (``scheduling`` judges its delay, ``webhooks`` its short cuts.)"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint
 from harness.history import Claimed, Entry, LeaseNoted, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import Exchange, Operation
+from harness.rules.views import TERMINAL_STATES, Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
 from harness.rules.world import World
 from harness.verdict import Finding
@@ -27,7 +27,7 @@ class StaleWorkerDoesNothing(Rule):
     """
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        name, worker = exchange.request.operation, exchange.request.worker
+        name, worker = exchange.operation, exchange.request.worker
         if name is None:
             return
         yield from self._judge(exchange.sent, name, worker, f"{sent(exchange)} goes out")
@@ -98,7 +98,7 @@ class ObservesOnlyUnderLease(Rule):
     endpoints = frozenset({Endpoint.STATUS, Endpoint.CANCEL})
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        name, worker = exchange.request.operation, exchange.request.worker
+        name, worker = exchange.operation, exchange.request.worker
         if name is None or not self.world.notes_leases or self.world.settle_s:
             return  # where notes and requests come by different ways, a note may be on its way still
         self.judged += 1
@@ -116,21 +116,31 @@ class ObservesOnlyUnderLease(Rule):
 
 @rule(id="no-poll-after-terminal", requirement="W4.1", needs=Needs.WIRE)
 class NoPollAfterTerminal(Rule):
-    """Once a terminal state was surely read, the job's status is not polled any more.
+    """Once a status read has surely shown a terminal state, the job is not polled any more.
 
     Observing has an end. One read more is allowed, to confirm; further ones only if a webhook, a command, or a result
-    that could not be had gives a reason.
+    that could not be had gives a reason. What a create or a cancel was answered with does not count: a client may
+    insist on a status read, and on a further one if that came to nothing.
     """
 
     endpoints = frozenset({Endpoint.STATUS})
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
+        self._terminal: dict[str, Exchange] = {}
         self._reads: dict[str, int] = {}
 
+    def on_answer(self, exchange: Exchange) -> Iterable[Finding]:
+        known = self._terminal.get(exchange.operation or "")
+        state = exchange.answer and exchange.answer.canonical_state
+        if state in TERMINAL_STATES and (known is None or not self.world.surely_read(known)):
+            self._terminal[exchange.operation or ""] = exchange
+            self.judged += 1
+        return ()
+
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
-        terminal = operation.terminal_read
+        operation = self.world.operation(exchange.operation or "")
+        terminal = self._terminal.get(operation.id)
         if (
             terminal is None
             or terminal.ended is None
@@ -139,21 +149,15 @@ class NoPollAfterTerminal(Rule):
             return
         if exchange.licence is not None or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
             return
-        self.judged += 1
         reads = self._reads[operation.id] = self._reads.get(operation.id, 0) + 1
         if reads > CONFIRMING_READS and self.first_time(operation.id):
             state = terminal.answer and terminal.answer.canonical_state
             yield self.finding(
                 f"{sent(exchange)} is read {reads} of {operation.id} after {sent(terminal)} showed that its job is "
-                f"{state}. "
-                "A terminal state ends the polling.",
+                f"{state}. A terminal state ends the polling.",
                 terminal.ended,
                 exchange.sent,
             )
-
-    def at_end(self) -> Iterator[Finding]:
-        self.judged += sum(each.terminal_read is not None for each in self.world.operations.values())
-        return iter(())
 
 
 def result_deadline(world: World, operation: Operation) -> float | None:
@@ -187,7 +191,7 @@ class NoPollAfterResultDeadline(Rule):
         self._late: dict[str, int] = {}
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         deadline = result_deadline(self.world, operation)
         if deadline is None:
             return
@@ -269,7 +273,7 @@ class ResultReadOnlyAfterSuccess(Rule):
     endpoints = frozenset({Endpoint.RESULT})
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         if self.world.contract.result.kind is ResultKind.INLINE:
             return
         self.judged += 1

@@ -31,7 +31,7 @@ class IntentBeforeOutsideCall(NoteBeforeRequest):
         self._last: dict[str, Exchange] = {}
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        name = exchange.request.operation
+        name = exchange.operation
         if name is not None:
             self._before[exchange.request.exchange] = self._last.get(name)
             self._last[name] = exchange
@@ -62,6 +62,7 @@ class ReconcilesByOfferedPath(Rule):
     """
 
     endpoints = frozenset({Endpoint.LOOKUP})
+    strays = True
 
     def on_answer(self, exchange: Exchange) -> Iterator[Finding]:
         answer = exchange.answer
@@ -69,7 +70,7 @@ class ReconcilesByOfferedPath(Rule):
             return
         self.judged += 1
         offered = self.world.contract.lookup.by
-        if answer.problem not in {"not_offered", "not-offered"} or not self.first_time(exchange.request.operation):
+        if answer.problem not in {"not_offered", "not-offered"} or not self.first_time(exchange.operation):
             return
         path = "no look-up" if offered is LookupBy.NONE else f"look-up {offered}"
         yield self.finding(
@@ -169,7 +170,7 @@ class ConflictingJobIdsStopEverything(ConflictRule):
     """
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         told = self.conflict(operation, by=exchange.request.worker)
         if told is None:
             return

@@ -27,7 +27,7 @@ class OneTracePerOperation(Rule):
         self._traces: dict[str, Exchange] = {}
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        name, trace = exchange.request.operation, exchange.request.trace
+        name, trace = exchange.operation, exchange.request.trace
         if name is None or trace is None:
             return
         first = self._traces.setdefault(name, exchange)
@@ -51,12 +51,12 @@ class TraceOnEveryCall(Rule):
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         request = exchange.request
-        if request.operation is None:
+        if exchange.operation is None:
             return
         self.judged += 1
-        if request.trace is None and self.first_time(request.operation):
+        if request.trace is None and self.first_time(exchange.operation):
             yield self.finding(
-                f"{sent(exchange)} for {request.operation} carries no valid traceparent. Send the operation's trace "
+                f"{sent(exchange)} for {exchange.operation} carries no valid traceparent. Send the operation's trace "
                 "id with every call.",
                 exchange.sent,
             )
@@ -64,7 +64,7 @@ class TraceOnEveryCall(Rule):
 
 @rule(id="trace-is-not-token", requirement="W8.1", needs=Needs.WIRE)
 class TraceIsNotToken(Rule):
-    """The trace id is never the idempotency token.
+    """The trace id is never the idempotency token, nor a part of it.
 
     Traces go to logs and to third parties; who knows the token can have the create answered as his own.
     """
@@ -75,17 +75,17 @@ class TraceIsNotToken(Rule):
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         request = exchange.request
-        if request.operation is None:
+        if exchange.operation is None:
             return
         if request.token is not None:
-            self._tokens[request.operation] = request.token.replace("-", "").lower()
-        token = self._tokens.get(request.operation)
+            self._tokens[exchange.operation] = request.token.replace("-", "").lower()
+        token = self._tokens.get(exchange.operation)
         if token is None or request.trace is None:
             return
         self.judged += 1
-        if request.trace == token and self.first_time(request.operation):
+        if (request.trace in token or token in request.trace) and self.first_time(exchange.operation):
             yield self.finding(
-                f"{sent(exchange)} for {request.operation} carries trace {request.trace}, which is its idempotency "
+                f"{sent(exchange)} for {exchange.operation} carries trace {request.trace}, which is its idempotency "
                 "token. "
                 "Draw the two apart from each other.",
                 exchange.sent,
@@ -154,7 +154,7 @@ class JobIdIsNoAuthorisation(Rule):
         self.judged += 1
         if exchange.request.credential is None and self.first_time(exchange.request.endpoint):
             yield self.finding(
-                f"{sent(exchange)} for {exchange.request.operation} carries no credential. Attach it to every call to "
+                f"{sent(exchange)} for {exchange.operation} carries no credential. Attach it to every call to "
                 "the provider.",
                 exchange.sent,
             )

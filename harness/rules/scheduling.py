@@ -12,7 +12,7 @@ import msgspec
 from fake_provider.contract import RetryAfter
 from fake_provider.facts import Endpoint
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import Exchange
+from harness.rules.views import TERMINAL_STATES, Exchange
 from harness.rules.words import answered, seconds, sent
 from harness.rules.world import World
 from harness.verdict import Finding
@@ -56,6 +56,8 @@ def gap_before(world: World, call: Exchange) -> Gap | None:
     giver = call.schedule if is_status else call.previous
     if giver is None or call.licence is not None or giver.redirected or CLOCKLESS in giver.faults:
         return None
+    if giver.answer is not None and giver.answer.canonical_state in TERMINAL_STATES:
+        return None  # a read after the end is not early but needless: no-poll-after-terminal
     me, them = call.request.worker, giver.request.worker
     undisturbed = world.undisturbed(them, giver.sent)
     reader = Reader.HEIR if not undisturbed else Reader.SAME if me == them else Reader.STRANGER
@@ -102,7 +104,7 @@ class ObeysRetryAfter(Rule):
         early_s = gap.early_s(gap.base + gap.asked_s, self.world)
         if early_s:
             yield self.finding(
-                f"{sent(exchange)} for {exchange.request.operation} came {seconds(early_s)} too early: {told(gap)}. "
+                f"{sent(exchange)} for {exchange.operation} came {seconds(early_s)} too early: {told(gap)}. "
                 "Wait as long as "
                 "the provider asks.",
                 gap.giver.ended,
@@ -125,7 +127,7 @@ class BacksOff(Rule):
         self._reads: dict[str, tuple[object, int]] = {}  # by operation: what was answered, and how often in a row
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        name = exchange.request.operation or ""
+        name = exchange.operation or ""
         gap = gap_before(self.world, exchange)
         shortest_s = shortest_gap_s(self.world)
         if (
@@ -180,7 +182,7 @@ class RestartContinuesSchedule(Rule):
         early_s = gap.early_s((gap.base if gap.asked_s is not None else gap.giver.sent.at) + wait_s, self.world)
         if early_s:
             yield self.finding(
-                f"{sent(exchange)} for {exchange.request.operation} came {seconds(early_s)} before the next poll was "
+                f"{sent(exchange)} for {exchange.operation} came {seconds(early_s)} before the next poll was "
                 f"due: {told(gap)}, "
                 f"and {gap.giver.request.worker} was interrupted since. Store the next poll time, and let whoever "
                 "carries on keep to it.",
@@ -217,7 +219,7 @@ class OneObserverPerJob(Rule):
         early_s = gap.early_s(due, self.world)
         if early_s:
             yield self.finding(
-                f"{sent(exchange)} reads job {exchange.request.job} of {exchange.request.operation}, which "
+                f"{sent(exchange)} reads job {exchange.request.job} of {exchange.operation}, which "
                 f"{gap.giver.request.worker} "
                 f"observes: {told(gap)}, and the next read was due {seconds(early_s)} later. Observe under a lease.",
                 gap.giver.sent,

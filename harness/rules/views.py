@@ -58,6 +58,7 @@ class Exchange(msgspec.Struct):
 
     sent: Entry
     request: RequestSent
+    operation: str | None = None  # whose it is, by the request's marker or job, else by its trace
     ended: Entry | None = None
     answer: AnswerEnded | None = None
     in_hand: bool = False  # delivered, to a worker that was running at that moment
@@ -127,7 +128,7 @@ class Operation(msgspec.Struct):
     absent: Entry | None = None  # the last authoritative look-up that found nothing
     licence: Entry | None = None
     schedule: Exchange | None = None
-    terminal_read: Exchange | None = None  # an answer that showed a terminal state, read for certain if any was
+    terminal_read: Exchange | None = None  # the read that showed the job's end, one read for certain if any was
     recorded: Entry | None = None  # the client's last history entry
     state: str | None = None  # and the local state after it
     state_before: str | None = None

@@ -35,8 +35,8 @@ class FinalReadBeforeSuccess(Rule):
     endpoints = frozenset({Endpoint.RESULT})
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        if exchange.request.operation is not None and self.world.contract.result.kind is not ResultKind.INLINE:
-            yield from self._judge(exchange.sent, exchange.request.operation, f"{sent(exchange)} fetches the result")
+        if exchange.operation is not None and self.world.contract.result.kind is not ResultKind.INLINE:
+            yield from self._judge(exchange.sent, exchange.operation, f"{sent(exchange)} fetches the result")
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
         if fact.after in {"result_collecting", "succeeded"} and fact.before != fact.after:
@@ -115,10 +115,10 @@ class WebhookConsequence(Rule):
         return iter(())
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        event = self._last.get(exchange.request.operation or "")
+        event = self._last.get(exchange.operation or "")
         if event is None or exchange.sent.at - event.at > CONSEQUENCE_S:
             return
-        operation = self.world.operation(exchange.request.operation or "")
+        operation = self.world.operation(exchange.operation or "")
         if exchange.request.endpoint is Endpoint.RESULT:
             early_s = 0.0 if "succeeded" in operation.shown else CONSEQUENCE_S
         else:
@@ -150,7 +150,7 @@ class ForgedWebhookChangesNothing(WebhookConsequence):
 
     def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
         return self.finding(
-            f"{sent(exchange)} for {exchange.request.operation} left {seconds(exchange.sent.at - event.at)} after a "
+            f"{sent(exchange)} for {exchange.operation} left {seconds(exchange.sent.at - event.at)} after a "
             "forged webhook "
             f"({at(event)}), and was not due for {seconds(early_s)}. Drop what is not signed by the provider.",
             event,
@@ -171,7 +171,7 @@ class DuplicateWebhookChangesNothing(WebhookConsequence):
 
     def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
         return self.finding(
-            f"{sent(exchange)} for {exchange.request.operation} left {seconds(exchange.sent.at - event.at)} after a "
+            f"{sent(exchange)} for {exchange.operation} left {seconds(exchange.sent.at - event.at)} after a "
             "webhook that the "
             f"client had taken before ({at(event)}), and was not due for {seconds(early_s)}. De-duplicate by "
             "webhook-id.",

@@ -79,6 +79,7 @@ class World:
         self.deliveries: dict[int, tuple[Entry, EventSent]] = {}
         self.taken_events: dict[str, Entry] = {}  # event ids answered 2xx
         self.ledger: dict[str, Entry] = {}
+        self.traced: dict[str, str] = {}  # the operation of each trace
         self.shared_ids: set[str] = set()  # job ids that serve more than one job
         self.blurred: set[str] = set()  # operations of such jobs: what is said or read of them may be meant for another
         self.notes_history = False
@@ -229,10 +230,16 @@ class World:
 
     def _request_sent(self, entry: Entry, fact: RequestSent) -> None:
         exchange = self.exchanges[fact.exchange] = Exchange(sent=entry, request=fact)
-        exchange.stray = fact.operation is None or fact.origin is not None or fact.job in self.shared_ids
-        if fact.operation is None or fact.copy_of is not None or exchange.stray:
+        name = fact.operation
+        if name is None and fact.trace is not None:
+            name = self.traced.get(fact.trace)  # a look-up need not carry the marker, and a job may be unknown
+        exchange.operation = name
+        exchange.stray = name is None or fact.origin is not None or fact.job in self.shared_ids
+        if name is None or fact.copy_of is not None or exchange.stray:
             return
-        operation = self.operation(fact.operation)
+        if fact.trace is not None:
+            self.traced.setdefault(fact.trace, name)
+        operation = self.operation(name)
         calls = operation.calls.setdefault(fact.endpoint, [])
         exchange.previous = calls[-1] if calls else None
         calls.append(exchange)
@@ -253,7 +260,7 @@ class World:
             and self.worker(request.worker).running
             and GARBLING.isdisjoint(exchange.faults)
         )
-        name = request.operation or fact.operation
+        name = exchange.operation or fact.operation
         if name is None or exchange.stray:
             return
         operation = self.operation(name)
@@ -268,7 +275,8 @@ class World:
         if fact.canonical_state is not None:
             operation.shown.setdefault(fact.canonical_state, entry)
             known = operation.terminal_read
-            if fact.canonical_state in TERMINAL_STATES and (known is None or not self.surely_read(known)):
+            ends = fact.canonical_state in TERMINAL_STATES and self._tells_the_end(fact)
+            if ends and (known is None or not self.surely_read(known)):
                 operation.terminal_read = exchange
         if endpoint is Endpoint.CREATE or endpoint is Endpoint.LOOKUP:
             if fact.job is not None and fact.status is not None and fact.status < 300:
@@ -284,6 +292,17 @@ class World:
                 operation.absent = entry
         elif endpoint is Endpoint.CANCEL:
             operation.licence = entry
+
+    def _tells_the_end(self, fact: AnswerEnded) -> bool:
+        """Whether a client has to take a terminal state in this answer for the job's end.
+
+        A status read says so, and a create that brought the result with it. To a terminal state in other answers a
+        client may pay heed, or make a status read to be sure.
+        """
+        job = self.jobs.get(fact.job or "")
+        return fact.endpoint is Endpoint.STATUS or (
+            fact.endpoint is Endpoint.CREATE and job is not None and job.fact.synchronous
+        )
 
     def intact(self, exchange: Exchange) -> bool:
         """Whether a result exchange brought the client the result as the provider holds it."""

@@ -47,6 +47,7 @@ class SimulatedStage:
         self._engine: Engine | None = None
         self._workers: dict[str, _Worker] = {}
         self._lives: dict[str, int] = {}
+        self._graves: list[_Worker] = []  # kept to the end, or Python would clean up after the dead
         self._disk: dict[str, Any] = {}
 
     def attach(self, engine: Engine) -> None:
@@ -86,6 +87,8 @@ class SimulatedStage:
                 "it needs async methods submit, cancel and report (harness.subject.Client)"
             )
         self._record(WorkerStarted(worker=worker, life=life))
+        if worker in self._workers:
+            self._graves.append(self._workers[worker])
         self._workers[worker] = _Worker(host, client)
         run = getattr(client, "run", None)
         if run is not None:
@@ -96,6 +99,7 @@ class SimulatedStage:
         if self.is_living(worker):
             self._workers[worker].host.kill()
             self._record(WorkerEnded(worker=worker, how="killed"))
+            self._network.client_died(worker)
 
     def stop(self, worker: str, for_s: float | None) -> None:
         """Freeze a worker, until resumed or for ``for_s`` seconds."""
@@ -173,16 +177,14 @@ class SimulatedStage:
         """Let everything happen that happens at this instant."""
         await self._loop.settle()
 
-    async def close(self) -> None:
+    async def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002  a simulated host knows no other end
         """Kill the hosts that still live. What they leave undone no longer matters: the history is complete."""
         for worker in self._workers.values():
             worker.host.kill()
 
     # -- inside
 
-    def _spawn(
-        self, worker: str, what: str, work: Callable[..., Awaitable[Any]], *arguments: Any
-    ) -> asyncio.Task[Any]:
+    def _spawn(self, worker: str, what: str, work: Callable[..., Awaitable[Any]], *arguments: Any) -> asyncio.Task[Any]:
         """Run a client's code on its host. What escapes from it is written down; from ``run`` it ends the worker."""
 
         async def guarded() -> Any:

@@ -5,17 +5,91 @@ Commands go to the subject's standard input, replies and notes come from its sta
 Pure: no process here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from harness.subject import STATES, Claim, Note
+from harness.subject import STATES, Capability, Claim, Note
 
-__all__ = ["PROTOCOL", "BadLine", "NoteLine", "Reply", "command_line", "go_line", "read_line"]
+__all__ = [
+    "PROTOCOL",
+    "BadLine",
+    "Cancel",
+    "Command",
+    "Go",
+    "NoteLine",
+    "Reconcile",
+    "Reply",
+    "Report",
+    "Start",
+    "Stop",
+    "Submit",
+    "WebhookUrl",
+    "read_line",
+    "schema",
+    "write_line",
+]
 
 PROTOCOL: Final = 1
 """The version both sides speak."""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="command"):
+    """What a subject is told; each gets one reply, which names its ``id``."""
+
+    id: int
+
+
+class Start(Command, frozen=True, kw_only=True, tag="start"):
+    protocol: int
+    worker: str
+    base_url: str
+    state_dir: str
+    contract: Mapping[str, Any]  # a fake_provider.contract.Contract as JSON
+    timing: Mapping[str, float]  # a scenarios.model.Timing as JSON
+    webhook_secrets: tuple[str, ...]
+    checkpoints: bool
+    seed: int
+
+
+class WebhookUrl(Command, frozen=True, kw_only=True, tag="webhook_url"):
+    pass
+
+
+class Submit(Command, frozen=True, kw_only=True, tag="submit"):
+    operation: str
+    request: Mapping[str, Any]
+
+
+class Cancel(Command, frozen=True, kw_only=True, tag="cancel"):
+    operation: str
+    who: str
+    why: str
+
+
+class Reconcile(Command, frozen=True, kw_only=True, tag="reconcile"):
+    operation: str
+    who: str
+    why: str
+
+
+class Report(Command, frozen=True, kw_only=True, tag="report"):
+    pass
+
+
+class Stop(Command, frozen=True, kw_only=True, tag="stop"):
+    pass
+
+
+class Go(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="command", tag="go"):
+    """Lets a subject that waits at a checkpoint go on. It gets no reply."""
+
+    checkpoint: int
+    refuse: str | None = None  # answering a recording: the reason for which the store refuses this write
+
+
+_AnyCommand = Start | WebhookUrl | Submit | Cancel | Reconcile | Report | Stop | Go
 
 
 class BadLine(ValueError):
@@ -30,7 +104,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     error: str | None = None  # ok is false: why, for a person
     protocol: int | None = None  # start
     name: str | None = None  # start
-    capabilities: tuple[str, ...] = ()  # start: "webhooks", "checkpoints", "reconcile"
+    capabilities: tuple[Capability, ...] = ()  # start
     url: str | None = None  # webhook_url
     claims: tuple[Claim, ...] = ()  # report
 
@@ -63,24 +137,36 @@ def read_line(line: bytes) -> Reply | NoteLine:
             _check_claims(reply.claims)
             return reply
         checkpoint = found.pop("checkpoint", None)
-        if checkpoint is not None and not isinstance(checkpoint, int):
+        if checkpoint is not None and (not isinstance(checkpoint, int) or isinstance(checkpoint, bool)):
             raise BadLine(f'{_show(line)}: "checkpoint" is a number, not {checkpoint!r}')
         return NoteLine(msgspec.convert(found, Note), checkpoint)
     except msgspec.ValidationError as error:
         raise BadLine(f"{_show(line)}: {error}") from None
 
 
-def command_line(command: str, number: int, **arguments: Any) -> bytes:
+def write_line(command: Command | Go) -> bytes:
     """Write one command, newline included."""
-    return msgspec.json.encode({"command": command, "id": number, **arguments}) + b"\n"
+    return msgspec.json.encode(command) + b"\n"
 
 
-def go_line(checkpoint: int, refuse: str | None) -> bytes:
-    """Let a subject that waits at a checkpoint go on, or have its store refuse the write."""
-    answer: dict[str, Any] = {"command": "go", "checkpoint": checkpoint}
-    if refuse is not None:
-        answer["refuse"] = refuse
-    return msgspec.json.encode(answer) + b"\n"
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a line in either direction, for ``docs/subject-protocol.schema.json``."""
+    (told, reply, said), components = msgspec.json.schema_components(
+        [_AnyCommand, Reply, Note], ref_template="#/$defs/{name}"
+    )
+    for note in ("Recording", "Recorded", "LeaseNote"):
+        components[note]["properties"]["checkpoint"] = {"type": "integer"}
+    components["Claim"]["properties"]["state"] = {"enum": sorted(STATES)}
+    components["ToSubject"] = told
+    components["FromSubject"] = {"anyOf": [reply, said]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A line of the session protocol of a process subject, version {PROTOCOL}",
+        "description": "ToSubject is what a subject reads from standard input, FromSubject what it may write to "
+        "standard output. What its parts mean is in subject-protocol.md.",
+        "anyOf": [{"$ref": "#/$defs/ToSubject"}, {"$ref": "#/$defs/FromSubject"}],
+        "$defs": components,
+    }
 
 
 def _check_claims(claims: Sequence[Claim]) -> None:

@@ -2,18 +2,17 @@
 
 Each worker leads a process group of its own, has a port of its own at the provider (so that the history knows who
 called), and speaks the session protocol of ``lines``. Kill and stop are SIGKILL and SIGSTOP to the whole group.
-Nothing is left behind.
+Nothing is left behind, and no subject can hold the harness up: whatever it does ends in time, with the reason.
 """
 
 import asyncio
 import contextlib
-import os
 import shutil
 import signal
 import tempfile
-from asyncio.subprocess import PIPE, Process
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,80 +24,101 @@ from fake_provider.webhooks import Attempt
 from harness.history import (
     CommandRefused,
     ProcessReaped,
+    SecretSaid,
     SubjectComplained,
     WorkerEnded,
     WorkerResumed,
     WorkerStarted,
     WorkerStopped,
 )
-from harness.stage import Notebook, SubjectError, Terms
-from harness.subject import Claim
-from harness.subjects.lines import PROTOCOL, BadLine, NoteLine, Reply, command_line, go_line, read_line
+from harness.stage import Notebook, SubjectBroken, Terms
+from harness.subject import Capability, Claim
+from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, Log, status_of
+from harness.subjects.lines import (
+    PROTOCOL,
+    BadLine,
+    Cancel,
+    Command,
+    Go,
+    NoteLine,
+    Reconcile,
+    Reply,
+    Report,
+    Start,
+    Stop,
+    Submit,
+    WebhookUrl,
+    read_line,
+    write_line,
+)
+from harness.subjects.reaper import the_reaper
 
-__all__ = ["ProcessStage"]
+__all__ = ["Patience", "ProcessStage"]
 
 MAX_LINE_BYTES: Final = 1 << 20
 """A claim for some thousand operations fits; a subject that writes more on one line is out of order."""
 
 MAX_BAD_LINES: Final = 20
-"""After this many lines that are not of the protocol, no more are written down."""
+"""A worker that writes so many lines that are not of the protocol does not speak it."""
 
-START_S: Final = 20.0
-"""For a slow language runtime to come up on a busy machine."""
+_COMMANDS: Final[Mapping[str, Callable[..., Command]]] = {"submit": Submit, "cancel": Cancel, "reconcile": Reconcile}
 
-REPLY_S: Final = 5.0
-"""For a running worker to answer; longer than any request time-out that a scenario sets."""
 
-STOP_S: Final = 3.0
-"""For a worker to end in good order once asked."""
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long, in seconds, a worker that is not stopped may take over its side of the protocol."""
 
-LAST_WORDS: Final = 20  # lines of standard error that are kept
+    start_s: float = 20.0  # for a slow language runtime to come up on a busy machine
+    reply_s: float = 10.0  # to a report; longer than any request time-out that a scenario sets
+    command_s: float = 30.0  # to a submit, which may wait for its store, or at a checkpoint
+    stop_s: float = 3.0  # to end in good order once asked
 
 
 class _Worker:
-    """One start of a worker: its process and what is awaited from it."""
+    """One start of a worker: its processes and what is awaited from them."""
 
-    def __init__(self, name: str, life: int, process: Process) -> None:
+    def __init__(self, name: str, life: int, group: Group) -> None:
         self.name = name
         self.life = life
-        self.process = process
+        self.group = group
         self.stopped = False
+        self.stops = 0
         self.expected_end: str | None = None  # how it is about to end, when we know
         self.ended = False
         self.webhook_url: str | None = None
         self.replies: dict[int, asyncio.Future[Reply]] = {}
-        self.last_words: deque[str] = deque(maxlen=LAST_WORDS)
         self.tasks: list[asyncio.Task[None]] = []
         self.bad_lines = 0
 
-    def signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to the process and all its children."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, number)
-
     def send(self, line: bytes) -> None:
         """Write to its standard input; a worker that is gone takes nothing."""
-        assert self.process.stdin is not None
+        assert self.group.process.stdin is not None
         with contextlib.suppress(ConnectionError, RuntimeError):
-            self.process.stdin.write(line)
+            self.group.process.stdin.write(line)
 
 
 class ProcessStage:
     """Processes of one command, all with one state directory."""
 
-    def __init__(self, command: Sequence[str], *, terms: Terms, notebook: Notebook) -> None:
+    def __init__(
+        self, command: Sequence[str], *, terms: Terms, notebook: Notebook, patience: Patience | None = None
+    ) -> None:
         self._command = tuple(command)
         self._server: Server | None = None
         self._terms = terms
         self._notebook = notebook
         self._record = notebook.record
+        self._patience = patience or Patience()
         self._workers: dict[str, _Worker] = {}
-        self._lives: dict[str, int] = {}
+        self._gone: list[_Worker] = []  # earlier lives
         self._next_id = 0
         self._state_dir = Path(tempfile.mkdtemp(prefix="jobsworth-"))
+        the_reaper().watch("dir", self._state_dir)
         self._http = httpx2.AsyncClient(timeout=None, trust_env=False)
         self._background: set[asyncio.Task[None]] = set()
         self._urls: dict[str, str] = {}
+        self._broken: str | None = None
+        self.logs: dict[str, Log] = {}
 
     def attach(self, engine: Engine) -> None:
         """Put the engine on real sockets."""
@@ -108,34 +128,30 @@ class ProcessStage:
 
     async def start(self, worker: str) -> None:
         """Start a worker's process, for the first time or again."""
+        await self.introduce(worker)
+
+    async def introduce(self, worker: str) -> tuple[Capability, ...]:
+        """Start a worker's process, and return what it says it can do."""
+        self._raise_if_broken()
         if self.is_living(worker):
             raise ValueError(f"{worker} is running already")
-        life = self._lives[worker] = self._lives.get(worker, 0) + 1
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                start_new_session=True,
-                limit=MAX_LINE_BYTES,
-                env={**os.environ, "JOBSWORTH_AUTHORIZATION": self._terms.authorization},
-            )
-        except OSError as error:
-            raise SubjectError(f"cannot start {self._command[0]!r}: {error.strerror}") from None
-        started = self._workers[worker] = _Worker(worker, life, process)
+        life = 1
+        if worker in self._workers:
+            life += self._workers[worker].life
+            self._gone.append(self._workers.pop(worker))
+        log = self.logs[f"{worker}-{life}"] = Log(self._terms.secrets, partial(self._tell_of_secret, worker))
+        environment = {"JOBSWORTH_AUTHORIZATION": self._terms.authorization}
+        group = await Group.start(self._command, environment, log=log, limit=MAX_LINE_BYTES, talks=True)
+        started = self._workers[worker] = _Worker(worker, life, group)
         started.tasks = [
             asyncio.create_task(self._read_output(started)),
-            asyncio.create_task(self._read_log(started)),
             asyncio.create_task(self._await_end(started)),
         ]
         assert self._server is not None
         if worker not in self._urls:
             self._urls[worker] = await self._server.open_port(worker)
-        reply = await self._ask(
-            started,
-            "start",
-            START_S,
+        command = Start(
+            id=self._new_id(),
             protocol=PROTOCOL,
             worker=worker,
             base_url=self._urls[worker],
@@ -146,32 +162,38 @@ class ProcessStage:
             checkpoints=True,
             seed=self._terms.seed,
         )
+        reply = await self._ask(started, command, self._patience.start_s)
         if reply is None or not reply.ok or reply.protocol != PROTOCOL:
-            raise SubjectError(await self._why_not_up(started, reply))
+            self._break(await self._why_not_up(started, reply))
+            self._raise_if_broken()
+            return ()
         self._record(WorkerStarted(worker=worker, life=life))
         if "webhooks" in reply.capabilities:
-            answer = await self._ask(started, "webhook_url", REPLY_S)
+            answer = await self._ask(started, WebhookUrl(id=self._new_id()), self._patience.reply_s)
             started.webhook_url = answer.url if answer is not None else None
+        return reply.capabilities
 
     async def _why_not_up(self, worker: _Worker, reply: Reply | None) -> str:
+        program = " ".join(self._command)
         if reply is not None and not reply.ok:
-            return f"{self._command[0]!r} refused to start: {reply.error}"
+            return f"{program!r} refused to start: {reply.error or 'it gave no reason'}"
         if reply is not None:
-            return f"{self._command[0]!r} speaks protocol {reply.protocol}, this harness speaks {PROTOCOL}"
-        if worker.process.returncode is None:
-            worker.signal_group(signal.SIGKILL)
-            what = f"did not answer the start command within {START_S:g} s"
+            return f"{program!r} speaks protocol {reply.protocol}, this harness speaks {PROTOCOL}"
+        code = worker.group.process.returncode
+        if code is None:
+            worker.group.signal(signal.SIGKILL)
+            what = f"did not answer the start command within {self._patience.start_s:g} s"
         else:
-            what = f"ended at once with exit status {worker.process.returncode}"
-        await asyncio.wait(worker.tasks, timeout=STOP_S)
-        words = "\n".join(f"    {line}" for line in worker.last_words) or "    (nothing)"
-        return f"{' '.join(self._command)!r} {what}; the last it wrote to standard error:\n{words}"
+            what = f"ended before it answered the start command, with {status_of(code)}"
+        await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
+        words = "\n".join(f"    {line}" for line in worker.group.log.last_words) or "    (nothing)"
+        return f"{program!r} {what}; the last it wrote to standard error:\n{words}"
 
     def kill(self, worker: str) -> None:
         """SIGKILL, now."""
         if self.is_living(worker):
             self._workers[worker].expected_end = "killed"
-            self._workers[worker].signal_group(signal.SIGKILL)
+            self._workers[worker].group.signal(signal.SIGKILL)
             self._record(WorkerEnded(worker=worker, how="killed"))
 
     def stop(self, worker: str, for_s: float | None) -> None:
@@ -180,7 +202,8 @@ class ProcessStage:
             return
         stopped = self._workers[worker]
         stopped.stopped = True
-        stopped.signal_group(signal.SIGSTOP)
+        stopped.stops += 1
+        stopped.group.signal(signal.SIGSTOP)
         self._record(WorkerStopped(worker=worker))
         if for_s is not None:
             asyncio.get_running_loop().call_later(for_s, self._resume_life, stopped)
@@ -194,7 +217,7 @@ class ProcessStage:
         if worker.stopped and not worker.ended and worker.expected_end is None:
             worker.stopped = False
             self._record(WorkerResumed(worker=worker.name))
-            worker.signal_group(signal.SIGCONT)
+            worker.group.signal(signal.SIGCONT)
 
     def is_living(self, worker: str) -> bool:
         """Tell whether the process was started and has not been ended."""
@@ -211,17 +234,19 @@ class ProcessStage:
         self, worker: str, command: str, operation: str, arguments: Mapping[str, Any]
     ) -> asyncio.Future[Any]:
         """Hand a command over; its reply is written down when it comes."""
-        told = self._workers[worker]
+        told = _COMMANDS[command](id=self._new_id(), operation=operation, **arguments)
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._commanded(told, command, operation, dict(arguments), done))
+        task = asyncio.create_task(self._commanded(self._workers[worker], command, operation, told, done))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return done
 
     async def _commanded(
-        self, worker: _Worker, command: str, operation: str, arguments: dict[str, Any], done: asyncio.Future[Any]
+        self, worker: _Worker, command: str, operation: str, told: Command, done: asyncio.Future[Any]
     ) -> None:
-        reply = await self._ask(worker, command, None, operation=operation, **arguments)
+        reply = await self._ask_undisturbed(
+            worker, f"{command} command for {operation}", told, self._patience.command_s
+        )
         if reply is None:
             return  # the worker is gone; nobody knows whether it took the command
         done.set_result(None)
@@ -231,11 +256,10 @@ class ProcessStage:
             self._notebook.write(worker.name, "reply", fact)
 
     async def report(self, worker: str) -> Sequence[Claim]:
-        """Ask for claims; none when the worker does not answer in time."""
-        reply = await self._ask(self._workers[worker], "report", REPLY_S)
-        if reply is None and self.is_running(worker):
-            message = f"no reply to the report command within {REPLY_S:g} s"
-            self._record(SubjectComplained(worker=worker, message=message))
+        """Ask for claims; none when the worker ends or is stopped before it answers."""
+        told = self._workers[worker]
+        reply = await self._ask_undisturbed(told, "report command", Report(id=self._new_id()), self._patience.reply_s)
+        self._raise_if_broken()
         return reply.claims if reply is not None else ()
 
     async def deliver(self, attempt: Attempt) -> int | None:
@@ -249,115 +273,162 @@ class ProcessStage:
         assert url is not None
         try:
             answer = await self._http.post(url, content=attempt.body, headers=dict(attempt.headers))
-        except httpx2.TransportError:
+        except (httpx2.TransportError, httpx2.InvalidURL):
             return None
         return answer.status_code
 
     async def settle(self) -> None:
-        """In real time nobody can tell."""
+        """In real time nobody can tell; but a run that proves nothing any more ends here."""
+        self._raise_if_broken()
 
-    async def close(self) -> None:
-        """Ask living workers to stop, end those that do not, and remove what they kept."""
+    async def close(self, *, at_once: bool = False) -> None:
+        """End all workers and remove what they kept.
+
+        Args:
+            at_once: kill them; else those that live are asked to stop first.
+        """
+        everyone = [*self._gone, *self._workers.values()]
+        if at_once:
+            for worker in everyone:
+                worker.expected_end = worker.expected_end or "killed"
+                worker.group.signal(signal.SIGKILL)
         try:
-            await asyncio.gather(*(self._end(worker) for worker in self._workers.values()))
+            await asyncio.gather(*(self._end(worker) for worker in everyone))
         finally:
-            for worker in self._workers.values():
-                worker.signal_group(signal.SIGKILL)  # children that outlived their parent
-            for task in [*self._background, *(task for worker in self._workers.values() for task in worker.tasks)]:
+            for worker in everyone:
+                worker.group.signal(signal.SIGKILL)  # children that outlived their parent
+            for task in [*self._background, *(task for worker in everyone for task in worker.tasks)]:
                 task.cancel()
             await self._http.aclose()
             if self._server is not None:
                 await self._server.close()
             shutil.rmtree(self._state_dir, ignore_errors=True)
+            the_reaper().release("dir", self._state_dir)
 
     async def _end(self, worker: _Worker) -> None:
         if not worker.ended and worker.expected_end is None:
             worker.expected_end = "stopped"
             if worker.stopped:
-                worker.signal_group(signal.SIGCONT)
-            await self._ask(worker, "stop", STOP_S)
-        if worker.expected_end == "stopped":
-            await asyncio.wait({worker.tasks[-1]}, timeout=STOP_S)
+                worker.group.signal(signal.SIGCONT)
+            await self._ask(worker, Stop(id=self._new_id()), self._patience.stop_s)
+            await asyncio.wait({worker.tasks[-1]}, timeout=self._patience.stop_s)
         if not worker.ended:
-            worker.signal_group(signal.SIGKILL)
-        await asyncio.wait(worker.tasks, timeout=STOP_S)
-        # The transport holds the pipes; without this they are closed by the collector, with a warning.
-        worker.process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+            worker.group.signal(signal.SIGKILL)
+        await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
+        await worker.group.end()
 
-    # -- lines
+    # -- subjects that are out of order
 
-    async def _ask(self, told: _Worker, command: str, timeout_s: float | None, /, **arguments: Any) -> Reply | None:
-        """Send a command and return its reply, or None if the worker ends or the time runs out first."""
-        if told.ended:
-            return None
-        self._next_id += 1
-        number = self._next_id
-        future = told.replies[number] = asyncio.get_running_loop().create_future()
-        told.send(command_line(command, number, **arguments))
-        await asyncio.wait({future}, timeout=timeout_s)
-        told.replies.pop(number, None)
-        return future.result() if future.done() and not future.cancelled() else None
+    def _break(self, why: str) -> None:
+        self._broken = self._broken or why
 
-    async def _read_output(self, worker: _Worker) -> None:
-        assert worker.process.stdout is not None
-        number = 0
-        while True:
-            try:
-                line = await worker.process.stdout.readline()
-            except ValueError:  # longer than the limit
-                self._complain(worker, f"line {number + 1} is longer than {MAX_LINE_BYTES} bytes")
-                worker.signal_group(signal.SIGKILL)
-                return
-            if not line:
-                return
-            number += 1
-            if not line.strip():
-                continue
-            try:
-                self._take(worker, read_line(line))
-            except BadLine as error:
-                self._complain(worker, f"line {number} of its standard output: {error}")
+    def _raise_if_broken(self) -> None:
+        if self._broken is not None:
+            raise SubjectBroken(self._broken)
 
-    def _take(self, worker: _Worker, said: Reply | NoteLine) -> None:
-        if isinstance(said, Reply):
-            future = worker.replies.get(said.reply)
-            if future is None or future.done():
-                self._complain(worker, f"a reply to command {said.reply}, which awaits none")
-            else:
-                future.set_result(said)
-            return
-        # What a killed worker wrote before the signal arrived did happen, but no fault can strike it any more.
-        refusal = self._notebook.take(worker.name, said.note, striking=worker.expected_end is None)
-        if said.checkpoint is not None:
-            worker.send(go_line(said.checkpoint, refusal))
+    def _end_flood(self, worker: _Worker, why: str) -> None:
+        """A worker that writes what nobody can read is ended, and the run with it."""
+        self._break(f"{worker.name} {why}, and was ended")
+        worker.expected_end = "killed"
+        worker.group.signal(signal.SIGKILL)
 
     def _complain(self, worker: _Worker, message: str) -> None:
         worker.bad_lines += 1
-        if worker.bad_lines <= MAX_BAD_LINES:
-            self._notebook.write(worker.name, "reply", SubjectComplained(worker=worker.name, message=message))
+        self._notebook.write(worker.name, "reply", SubjectComplained(worker=worker.name, message=message))
+        if worker.bad_lines >= MAX_BAD_LINES:
+            self._end_flood(worker, f"wrote {MAX_BAD_LINES} lines that are not of the protocol, the last: {message}")
 
-    async def _read_log(self, worker: _Worker) -> None:
-        assert worker.process.stderr is not None
+    def _tell_of_secret(self, worker: str) -> None:
+        self._record(SecretSaid(worker=worker, where="log"))
+
+    # -- lines
+
+    def _new_id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    async def _ask(self, told: _Worker, command: Command, timeout_s: float) -> Reply | None:
+        """Send a command and return its reply, or None if the worker ends or the time runs out first."""
+        if told.ended:
+            return None
+        future = told.replies[command.id] = asyncio.get_running_loop().create_future()
+        told.send(write_line(command))
+        try:
+            await asyncio.wait({future}, timeout=timeout_s)
+        finally:
+            told.replies.pop(command.id, None)
+        return future.result() if future.done() and not future.cancelled() else None
+
+    async def _ask_undisturbed(self, told: _Worker, what: str, command: Command, timeout_s: float) -> Reply | None:
+        """Send a command. A worker that nobody disturbs and that does not reply hangs, and the run ends."""
+        stops = told.stops + told.stopped
+        if told.stopped:
+            timeout_s *= 2  # whoever is stopped gets its time after it was resumed
+        reply = await self._ask(told, command, timeout_s)
+        if reply is None and not told.ended and told.expected_end is None and told.stops == stops:
+            self._break(f"{told.name} hangs: no reply to the {what} within {timeout_s:g} s")
+        return reply
+
+    async def _read_output(self, worker: _Worker) -> None:
+        stream = worker.group.process.stdout
+        assert stream is not None
+        number = size = 0
         while True:
             try:
-                line = await worker.process.stderr.readline()
-            except ValueError:
-                continue  # an overlong log line is dropped in pieces
+                line = await stream.readline()
+            except ValueError:  # longer than the limit
+                self._end_flood(worker, f"wrote a line (number {number + 1}) of more than {MAX_LINE_BYTES} bytes")
+                return
+            number += 1
+            size += len(line)
             if not line:
                 return
-            worker.last_words.append(line.decode("utf-8", "replace").rstrip()[:500])
+            if size > MAX_OUTPUT_BYTES:
+                self._end_flood(worker, f"wrote more than {MAX_OUTPUT_BYTES} bytes to its standard output")
+                return
+            if line.strip():
+                self._hear(worker, number, line)
+            if worker.bad_lines >= MAX_BAD_LINES:
+                return
+            if number % 100 == 0:
+                await asyncio.sleep(0)  # a buffer full of lines is no reason to keep others waiting
+
+    def _hear(self, worker: _Worker, number: int, line: bytes) -> None:
+        try:
+            said = read_line(line)
+        except BadLine as error:
+            self._complain(worker, f"line {number} of its standard output: {error}")
+            return
+        if isinstance(said, NoteLine):
+            # What a killed worker wrote before the signal arrived did happen, but no fault can strike it any more.
+            refusal = self._notebook.take(worker.name, said.note, striking=worker.expected_end is None)
+            if said.checkpoint is not None:
+                worker.send(write_line(Go(checkpoint=said.checkpoint, refuse=refusal)))
+            return
+        future = worker.replies.get(said.reply)
+        if future is None and 0 < said.reply <= self._next_id:
+            return  # too late: the command was given up
+        if future is None or future.done():
+            self._complain(
+                worker,
+                f"line {number} of its standard output: a reply to command {said.reply}, which "
+                "was never given or has its reply",
+            )
+        else:
+            future.set_result(said)
 
     async def _await_end(self, worker: _Worker) -> None:
-        code = await worker.process.wait()
+        code = await worker.group.process.wait()
         # What it wrote before it ended comes before its end. Its children may hold the pipes open: not for ever.
-        await asyncio.wait(worker.tasks[:2], timeout=1)
+        await asyncio.wait(worker.tasks[:1], timeout=1)
+        await worker.group.log_is_read(1)
         worker.ended = True
-        status = f"signal {-code}" if code < 0 else f"exit status {code}"
         if worker.expected_end is None:
-            detail = f"{status}; last words: {worker.last_words[-1]}" if worker.last_words else status
+            last = worker.group.log.last_line
+            detail = f"{status_of(code)}; last words: {last}" if last else status_of(code)
             ended = WorkerEnded(worker=worker.name, how="crashed", detail=detail)
             self._notebook.write(worker.name, "log", ended)
-        self._record(ProcessReaped(worker=worker.name, status=status))
+        self._record(ProcessReaped(worker=worker.name, status=status_of(code)))
         for future in worker.replies.values():
             if not future.done():
                 future.cancel()

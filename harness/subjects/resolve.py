@@ -24,6 +24,7 @@ class Subject:
     name: str  # as on the command line
     factory: Factory | None = None  # simulated
     command: tuple[str, ...] | None = None  # process
+    one_shot: bool = False  # the command is run once for each operation, and speaks no protocol
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -31,13 +32,14 @@ class Subject:
         return (("simulated",) if self.factory else ()) + (("process",) if self.command else ())
 
 
-def resolve(spec: str | None = None, command: Sequence[str] = ()) -> Subject:
+def resolve(spec: str | None = None, command: Sequence[str] = (), *, one_shot: bool = False) -> Subject:
     """Find the subject.
 
     Args:
         spec: ``reference`` (the default) or ``package.module:factory``, imported with the working directory first on
             the path.
         command: a program and its arguments, for a process subject; then there is no ``spec``.
+        one_shot: the command is run once for each operation.
 
     Raises:
         SubjectError: saying what was looked for, where, and what is there instead.
@@ -45,7 +47,9 @@ def resolve(spec: str | None = None, command: Sequence[str] = ()) -> Subject:
     if command:
         if spec is not None:
             raise SubjectError(f"two subjects: {spec!r} and the command {' '.join(command)!r}; give one of them")
-        return _from_command(command)
+        return _from_command(command, one_shot=one_shot)
+    if one_shot:
+        raise SubjectError("a one-shot subject is a command: --one-shot -- COMMAND …")
     if spec is None or spec == REFERENCE:
         from harness.subjects.reference import build
 
@@ -53,10 +57,10 @@ def resolve(spec: str | None = None, command: Sequence[str] = ()) -> Subject:
     return Subject(name=spec, factory=_load(spec))
 
 
-def _from_command(command: Sequence[str]) -> Subject:
+def _from_command(command: Sequence[str], *, one_shot: bool) -> Subject:
     if shutil.which(command[0]) is None:
         raise SubjectError(f"no program {command[0]!r} on the path, and no such executable file")
-    return Subject(name=" ".join(command), command=tuple(command))
+    return Subject(name=" ".join(command), command=tuple(command), one_shot=one_shot)
 
 
 def _load(spec: str) -> Factory:

@@ -10,7 +10,7 @@ from typing import Protocol
 from reference_client.audit import Head, Link, Standing
 from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
 from reference_client.steps import Step
-from reference_client.stores.protocol import Claimed, Lease, LeaseLost, MakeEntry, OperationStore
+from reference_client.stores.protocol import Claimed, Lease, LeaseLost, MakeEntry, OperationStore, StoreRefused
 
 __all__ = ["ObservedStore", "Observer"]
 
@@ -104,8 +104,9 @@ class ObservedStore:
         if step is not None:
             lease = await self.commit(lease, step, taken=taken)
         await self._lease(lease, "released")
-        # A lease that ran out while its end was being told of has ended all the same.
-        with suppress(LeaseLost):
+        # A lease that ran out while its end was being told of has ended all the same, and one that cannot be given
+        # back will end by itself.
+        with suppress(LeaseLost, StoreRefused):
             await self._inner.release(lease, None, due_at=due_at)
 
     async def give(self, operation_id: str, command: Command, make_entry: MakeEntry) -> HistoryEntry:

@@ -1,6 +1,7 @@
 """What a durable store of operations promises its workers.
 
 * One transaction a write: the record, its history entries, the lease and the commands taken up, all or nothing.
+* A write that failed may be made again as it is: a step that is on record already is not made twice.
 * Times and lease expiry go by the *store's* clock, so that workers with clocks of their own agree.
 * Each write under a lease is fenced: it is refused unless the lease is this worker's, by number, and has not expired
 (W4.1).
@@ -10,7 +11,7 @@
 The errors::
 
     StoreError
-    ├── StoreRefused    this write was not made: try again later
+    ├── StoreRefused    nothing is known to have been written: make the same write again later
     ├── LeaseLost       the lease is gone: drop everything, silently
     ├── UnknownOperation
     └── SchemaTooNew    written by a newer version of this program
@@ -44,7 +45,7 @@ class StoreError(RuntimeError):
 
 
 class StoreRefused(StoreError):
-    """The store did not make this write (disk full, locked, connection lost). Nothing of it is durable."""
+    """The store did not make this write (disk full, locked), or cannot say whether it did (connection lost)."""
 
 
 class LeaseLost(StoreError):
@@ -91,7 +92,7 @@ class OperationStore(Protocol):
     """A durable store of operations. Every method may raise :class:`StoreRefused`."""
 
     async def now(self) -> float:
-        """Return the store's time of day, in seconds since the epoch."""
+        """Return the store's time of day, in seconds since the epoch; as last heard, if it cannot be asked just now."""
         ...
 
     async def add(self, step: Step) -> Operation:
@@ -130,6 +131,8 @@ class OperationStore(Protocol):
 
     async def commit(self, lease: Lease, step: Step, *, taken: Sequence[int] = (), lasts_s: float = 0.0) -> Lease:
         """Make a step durable and keep the lease, extended to last at least ``lasts_s``. Raises: LeaseLost.
+
+        The very same step once more, under the same lease, changes nothing and is no error; so with :meth:`release`.
 
         ``taken``: the numbers of the commands that the step takes up.
         """

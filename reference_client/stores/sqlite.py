@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
-from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry, encode_entry, link_hash
+from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry
 from reference_client.lifecycle import WITHOUT_JOB
 from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
 from reference_client.steps import Step
+from reference_client.stores.encoding import chained, decode_command, decode_operation, encode, lost, unknown
 from reference_client.stores.protocol import (
     Claimed,
     Given,
@@ -26,7 +27,6 @@ from reference_client.stores.protocol import (
     SchemaTooNew,
     StoreError,
     StoreRefused,
-    UnknownOperation,
 )
 
 __all__ = ["MIGRATIONS", "SQLiteStore"]
@@ -38,6 +38,9 @@ MIGRATIONS: Final = (
         entry BLOB NOT NULL, hash TEXT NOT NULL
     );
     CREATE INDEX history_by_operation ON history (operation_id, number);
+    CREATE TRIGGER history_goes_on BEFORE INSERT ON history
+        WHEN NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM history)
+        BEGIN SELECT RAISE(ABORT, 'history is append-only: the next entry comes after the last'); END;
     CREATE TRIGGER history_is_not_edited BEFORE UPDATE ON history
         BEGIN SELECT RAISE(ABORT, 'history is append-only: an entry is never edited'); END;
     CREATE TRIGGER history_is_not_deleted BEFORE DELETE ON history
@@ -53,7 +56,12 @@ MIGRATIONS: Final = (
     CREATE TRIGGER operation_starts_with_history BEFORE INSERT ON operation
         WHEN NOT EXISTS (SELECT 1 FROM history WHERE number = NEW.history_number
                          AND operation_id = NEW.operation_id AND before IS NULL AND after = NEW.state)
+        OR EXISTS (SELECT 1 FROM operation WHERE operation_id = NEW.operation_id)  -- INSERT OR REPLACE
         BEGIN SELECT RAISE(ABORT, 'an operation starts with a history entry'); END;
+    CREATE TRIGGER operation_goes_on BEFORE UPDATE ON operation
+        WHEN NEW.operation_id <> OLD.operation_id OR NEW.history_number < OLD.history_number
+            OR NEW.lease_fence < OLD.lease_fence
+        BEGIN SELECT RAISE(ABORT, 'an operation keeps its id, and its history and fence only go on'); END;
     CREATE TRIGGER operation_moves_with_history BEFORE UPDATE ON operation
         WHEN NEW.state <> OLD.state AND NOT EXISTS (
             SELECT 1 FROM history WHERE operation_id = NEW.operation_id AND number > OLD.history_number
@@ -73,11 +81,6 @@ MIGRATIONS: Final = (
     """,
 )
 """What brings a store from each schema version to the next."""
-
-_ENCODE: Final = msgspec.json.Encoder().encode
-_OPERATION: Final = msgspec.json.Decoder(Operation)
-_COMMAND: Final[msgspec.json.Decoder[Command]] = msgspec.json.Decoder(Command)
-_NOTICE: Final = msgspec.json.Decoder(EventNotice)
 
 _HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
 _WAITING: Final = "EXISTS (SELECT 1 FROM command c WHERE c.operation_id = :id AND c.taken = 0)"
@@ -103,6 +106,10 @@ _RELEASE: Final = f"""
     UPDATE operation SET lease_owner = NULL, lease_until = NULL, wake_at = CASE WHEN {_WAITING} THEN :now ELSE :due END
     WHERE {_FENCED} RETURNING 1
 """  # noqa: S608  constants only
+
+_MADE: Final = """
+    SELECT lease_until FROM operation WHERE operation_id = ? AND lease_fence = ? AND version = ? AND record = ?
+"""
 
 
 class SQLiteStore:
@@ -157,16 +164,16 @@ class SQLiteStore:
     def _append(self, entries: Iterable[HistoryEntry]) -> int:
         """Chain entries on, and return the number of the last entry in the store."""
         db = self._db
-        number, previous = db.execute(_HEAD).fetchone() or (GENESIS.number, GENESIS.hash)
-        for entry in entries:
-            number += 1
-            encoded = encode_entry(entry)
-            previous = link_hash(previous, number, encoded)
+        row = db.execute(_HEAD).fetchone()
+        head = GENESIS if row is None else Head(*row)
+        number = head.number
+        for link in chained(head, entries):
+            number = link.number
             db.execute(
                 "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)",
-                (number, entry.operation_id, entry.before, entry.after, encoded, previous),
+                (number, link.operation_id, link.before, link.after, link.entry, link.hash),
             )
-        return int(number)
+        return number
 
     async def now(self) -> float:
         return self._now()
@@ -178,7 +185,7 @@ class SQLiteStore:
                 "SELECT record FROM operation WHERE operation_id = ?", (operation.operation_id,)
             ).fetchone()
             if known is not None:
-                return _OPERATION.decode(known[0])
+                return decode_operation(known[0])
             number = self._append(step.entries)
             db.execute(
                 "INSERT INTO operation (operation_id, state, version, wake_at, history_number, record)"
@@ -189,7 +196,7 @@ class SQLiteStore:
                     operation.version,
                     self._now(),
                     number,
-                    _ENCODE(operation),
+                    encode(operation),
                 ),
             )
         return operation
@@ -201,13 +208,13 @@ class SQLiteStore:
     def _load(self, operation_id: str) -> Operation:
         row = self._db.execute("SELECT record FROM operation WHERE operation_id = ?", (operation_id,)).fetchone()
         if row is None:
-            raise UnknownOperation(f"there is no operation {operation_id!r} in this store")
-        return _OPERATION.decode(row[0])
+            raise unknown(operation_id)
+        return decode_operation(row[0])
 
     async def operations(self) -> Sequence[Operation]:
         with _refusals():
             rows = self._db.execute("SELECT record FROM operation ORDER BY operation_id").fetchall()
-        return [_OPERATION.decode(record) for (record,) in rows]
+        return [decode_operation(record) for (record,) in rows]
 
     async def history(self, operation_id: str) -> Sequence[HistoryEntry]:
         with _refusals():
@@ -230,16 +237,17 @@ class SQLiteStore:
         if due is None:
             return None
         with self._transaction() as db:
+            now = self._now()  # the write lock may have been long in coming
             row = db.execute(_CLAIM, {"owner": owner, "until": now + lease_s, "now": now}).fetchone()
             if row is None:
                 return None
-            operation = _OPERATION.decode(row[0])
+            operation = decode_operation(row[0])
             waiting = db.execute(
                 "SELECT number, command FROM command WHERE operation_id = ? AND taken = 0 ORDER BY number",
                 (operation.operation_id,),
             ).fetchall()
         lease = Lease(operation_id=operation.operation_id, owner=owner, fence=row[1], until=now + lease_s)
-        return Claimed(lease, operation, tuple(Given(number, _COMMAND.decode(each)) for number, each in waiting))
+        return Claimed(lease, operation, tuple(Given(number, decode_command(each)) for number, each in waiting))
 
     async def due_in_s(self) -> float | None:
         with _refusals():
@@ -252,33 +260,41 @@ class SQLiteStore:
         with _refusals():
             row = self._db.execute(f"SELECT lease_until FROM operation WHERE {_FENCED}", key).fetchone()  # noqa: S608
         if row is None:
-            raise _lost(lease)
+            raise lost(lease)
         if row[0] >= now + lasts_s:
             return lease
         with self._transaction() as db:
+            key["now"] = now = self._now()  # the write lock may have been long in coming
             row = db.execute(
                 f"UPDATE operation SET lease_until = :until, wake_at = :until WHERE {_FENCED} RETURNING lease_until",  # noqa: S608
                 {**key, "until": now + lasts_s},
             ).fetchone()
         if row is None:
-            raise _lost(lease)
+            raise lost(lease)
         return msgspec.structs.replace(lease, until=row[0])
 
     async def commit(self, lease: Lease, step: Step, *, taken: Sequence[int] = (), lasts_s: float = 0.0) -> Lease:
-        with self._transaction():
-            row = self._write(_KEEP, lease, step, taken, {"until": self._now() + lasts_s})
+        try:
+            with self._transaction():
+                row = self._write(_KEEP, lease, step, taken, {"until": self._now() + lasts_s})
+        except LeaseLost:
+            return self._made_before(lease, step)
         return msgspec.structs.replace(lease, until=row[0])
 
     async def release(
         self, lease: Lease, step: Step | None, *, due_at: float | None, taken: Sequence[int] = ()
     ) -> None:
+        if step is not None:
+            try:
+                with self._transaction():
+                    self._write(_LEAVE, lease, step, taken, {"due": due_at})
+            except LeaseLost:
+                self._made_before(lease, step)
+            return
         with self._transaction() as db:
-            if step is not None:
-                self._write(_LEAVE, lease, step, taken, {"due": due_at})
-                return
             key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": self._now()}
             if db.execute(_RELEASE, {**key, "due": due_at}).fetchone() is None:
-                raise _lost(lease)
+                raise lost(lease)
 
     def _write(
         self, statement: str, lease: Lease, step: Step, taken: Sequence[int], parameters: dict[str, Any]
@@ -301,15 +317,24 @@ class SQLiteStore:
                 "state": operation.state,
                 "version": operation.version,
                 "job": operation.remote_job_id,
-                "record": _ENCODE(operation),
+                "record": encode(operation),
                 "number": number,
                 **parameters,
             },
         ).fetchone()
         if row is None:
-            raise _lost(lease)  # which rolls the entries back as well
+            raise lost(lease)  # which rolls the entries back as well
         found: tuple[Any, ...] = row
         return found
+
+    def _made_before(self, lease: Lease, step: Step) -> Lease:
+        """Return if this very step is on record, made under this lease. Raises: LeaseLost."""
+        key = (lease.operation_id, lease.fence, step.operation.version, encode(step.operation))
+        with _refusals():
+            row = self._db.execute(_MADE, key).fetchone()
+        if row is None:
+            raise lost(lease)
+        return lease if row[0] is None else msgspec.structs.replace(lease, until=row[0])
 
     def _tell_kept_events(self, operation: Operation) -> None:
         """Hand over the events that came before the job had an operation."""
@@ -331,7 +356,7 @@ class SQLiteStore:
         entry = make_entry(operation, now)
         number = self._append((entry,))
         self._db.execute(
-            "INSERT INTO command (operation_id, command) VALUES (?, ?)", (operation.operation_id, _ENCODE(command))
+            "INSERT INTO command (operation_id, command) VALUES (?, ?)", (operation.operation_id, encode(command))
         )
         self._db.execute(
             "UPDATE operation SET history_number = ?, wake_at = CASE WHEN lease_owner IS NULL THEN ? ELSE wake_at END"
@@ -346,13 +371,13 @@ class SQLiteStore:
                 "SELECT record FROM operation WHERE remote_job_id = ? ORDER BY operation_id LIMIT 1",
                 (notice.remote_job_id,),
             ).fetchone()
-            operation = None if row is None else _OPERATION.decode(row[0])
+            operation = None if row is None else decode_operation(row[0])
             new = db.execute(
                 "INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?) RETURNING 1",
                 (
                     notice.event_id,
                     notice.remote_job_id,
-                    _ENCODE(notice),
+                    encode(notice),
                     None if operation is None else operation.operation_id,
                 ),
             ).fetchone()
@@ -363,7 +388,8 @@ class SQLiteStore:
     async def links(self) -> Sequence[Link]:
         with _refusals():
             rows = self._db.execute(
-                "SELECT number, operation_id, before, after, entry, hash FROM history ORDER BY number"
+                "SELECT number, operation_id, before, after, CAST(entry AS BLOB), CAST(hash AS TEXT)"
+                " FROM history ORDER BY number"
             ).fetchall()
         return [Link(*row) for row in rows]
 
@@ -371,7 +397,7 @@ class SQLiteStore:
         with _refusals():
             rows = self._db.execute("SELECT operation_id, state, history_number, record FROM operation").fetchall()
         return [
-            Standing(operation_id, state, _OPERATION.decode(record).state, number)
+            Standing(operation_id, state, decode_operation(record).state, number)
             for operation_id, state, number, record in rows
         ]
 
@@ -403,7 +429,3 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(pending):
             yield pending
             pending = ""
-
-
-def _lost(lease: Lease) -> LeaseLost:
-    return LeaseLost(f"{lease.owner} no longer holds lease {lease.fence} on {lease.operation_id}")

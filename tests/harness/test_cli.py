@@ -1,6 +1,7 @@
 """The command line: what it runs, what it prints where, and how it ends."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from harness.history import History, WorkerStarted
 from harness.runner import Job, Result
 from harness.stage import SubjectError
 from harness.subjects import Subject
-from harness.verdict import Finding, Outcome, Verdict
+from harness.verdict import Finding, LeftOut, Outcome, Verdict
 
 STORY = """\
 name: a-story
@@ -36,8 +37,9 @@ class Ground:
         self.verdicts: dict[str, Verdict] = {}  # by scenario; pass if not named
         self.subjects: list[tuple[str | None, tuple[str, ...]]] = []
         self.modes: tuple[str, ...] = ("simulated", "process")
+        self.cannot: dict[str, str] = {}
 
-    def resolve(self, spec: str | None = None, command: Sequence[str] = ()) -> Subject:
+    def resolve(self, spec: str | None = None, command: Sequence[str] = (), *, one_shot: bool = False) -> Subject:
         self.subjects.append((spec, tuple(command)))
         if spec == "no.such:thing":
             raise SubjectError("'no.such:thing': no module 'no'")
@@ -45,7 +47,17 @@ class Ground:
             name=spec or "reference",
             factory=(lambda _: None) if "simulated" in self.modes else None,  # type: ignore[arg-type,return-value]
             command=("client",) if "process" in self.modes else None,
+            one_shot=one_shot,
         )
+
+    def sort_out(self, jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
+        """Leave out what the client cannot do: scenarios named in ``cannot``."""
+        left_out = [
+            LeftOut(scenario=job.scenario.name, mode=job.mode, reason=self.cannot[job.scenario.name])
+            for job in jobs
+            if job.scenario.name in self.cannot
+        ]
+        return [job for job in jobs if job.scenario.name not in self.cannot], left_out
 
     def run_many(self, jobs: Sequence[Job], on_done: Callable[[Result], object]) -> list[Result]:
         self.jobs += jobs
@@ -85,6 +97,7 @@ class Ground:
 def ground(monkeypatch: pytest.MonkeyPatch) -> Ground:
     stand_in = Ground()
     monkeypatch.setattr("harness.runner.run_many", stand_in.run_many)
+    monkeypatch.setattr("harness.runner.sort_out", stand_in.sort_out)
     monkeypatch.setattr("harness.runner.run", stand_in.run)
     monkeypatch.setattr("harness.subjects.resolve", stand_in.resolve)
     return stand_in
@@ -158,6 +171,13 @@ def test_json_to_a_file_leaves_standard_output_to_people(ground: Ground, tmp_pat
     result = jobsworth("check", "--scenario", "happy-path", "--json", path)
     assert json.loads(path.read_text(encoding="utf-8"))["verdict"] == "pass"
     assert "happy-path" in result.stdout
+
+
+def test_what_does_not_apply_to_the_client_is_named_and_not_run(ground: Ground) -> None:
+    ground.cannot["duplicate-webhook"] = "the client takes no webhooks"
+    result = jobsworth("check", "--scenario", "happy-path", "--scenario", "duplicate-webhook", "--mode", "process")
+    assert [job.scenario.name for job in ground.jobs] == ["happy-path"]
+    assert "not applicable, 1: the client takes no webhooks\n  duplicate-webhook" in result.output
 
 
 # -- subjects
@@ -287,6 +307,7 @@ def test_every_mistake_in_a_story_is_shown_with_its_line(ground: Ground, story: 
     story.write_text(f"{STORY}workrs: 2\nseeed: 1\n", encoding="utf-8")
     result = jobsworth("check", "--scenario", story)
     assert result.exit_code == 2
+    assert result.stderr.startswith("Error: 2 mistakes\n")
     assert f"{story}:5: workrs: unknown key, did you mean 'workers'?" in result.stderr
     assert f"{story}:6: seeed: unknown key, did you mean 'seed'?" in result.stderr
 
@@ -374,14 +395,26 @@ def test_help_needs_none_of_the_machinery() -> None:
         "heavy = {'aiohttp', 'hypothesis', 'httpx2', 'pydantic', 'rich', 'ruamel.yaml', 'asyncio'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
     assert done.stdout.strip() == "[]"
+
+
+def test_a_locale_without_arrows_gets_them_spelt_out() -> None:
+    code = "from harness.cli import main; main()"
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code, "replay", "happy-path"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        timeout=30,
+        check=True,
+    )
+    assert rb"create_pending \u2192 accepted" in done.stdout
 
 
 def test_the_command_line_as_a_program_shows_no_traceback_for_wrong_use() -> None:
     code = "from harness.cli import main; main()"
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, "replay", "hapy-path"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "replay", "hapy-path"], capture_output=True, text=True, timeout=30, check=False
     )
     assert done.returncode == 2
     assert done.stdout == ""

@@ -73,7 +73,7 @@ def test_it_plays_a_contract_of_ones_own(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_use_ends_with_2_and_says_what_is_wrong(args: list[str], complaint: str) -> None:
-    done = subprocess.run([*PROGRAM, *args], capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run([*PROGRAM, *args], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
     assert done.returncode == 2
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr

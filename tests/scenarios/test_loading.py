@@ -33,7 +33,7 @@ def test_all_mistakes_of_one_file_are_told_at_once_in_the_order_of_lines() -> No
         """\
         name: A Story
         summary: Something happens.
-        contract: {idempotency: {mechanism: heder}}
+        ends: {op-1: [succeded]}
         steps:
           - {at: -1, do: submit, operation: op-1}
           - {at: 1, do: cancle, operation: op-1}
@@ -42,18 +42,18 @@ def test_all_mistakes_of_one_file_are_told_at_once_in_the_order_of_lines() -> No
         faults:
           - {kind: answer_lots, at: "create#1:committed"}
           - {kind: answer_lost, at: "creat#1:committed"}
-        ends: {op-1: [succeded]}
+        contract: {idempotency: {mechanism: heder}}
         """
     )
     assert [line.split(": ")[0] for line in found] == [
         f"a-story.yaml:{number}" for number in (1, 3, 5, 6, 7, 10, 11, 12)
     ]
-    assert "did you mean 'header'?" in found[1]
+    assert "did you mean 'succeeded'?" in found[1]
     assert "did you mean 'cancel'?" in found[3]
     assert found[4].startswith("a-story.yaml:7: steps[2].worker: missing key; valid keys: at, do, worker")
     assert "did you mean 'answer_lost'?" in found[5]
     assert "'creat' is no endpoint; one of create, status" in found[6]
-    assert "did you mean 'succeeded'?" in found[7]
+    assert "did you mean 'header'?" in found[7]
 
 
 def test_a_fault_where_its_kind_cannot_strike_is_refused_with_the_places_where_it_can() -> None:

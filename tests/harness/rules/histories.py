@@ -1,7 +1,8 @@
 """Histories written by hand, in the order in which things happened: what the tests of the rules are made of.
 
-Each method adds what one event leaves in a history and returns the story, so that a case reads in one breath. Times are seconds
-from the start and stay where they are until an ``at`` moves them. Everything has a default; a case names only what matters.
+Each method adds what one event leaves in a history and returns the story, so that a case reads in one breath. Times
+are seconds from the start and stay where they are until an ``at`` moves them. Everything has a default; a case names
+only what matters.
 """
 
 from collections.abc import Mapping
@@ -294,9 +295,20 @@ class Story:
     # -- the provider -------------------------------------------------------------------------------------------------
 
     def moved(self, after: str, *, job: str = "job-1", at: float | None = None, failed: int = 0) -> Self:
-        done = {"records": 3, "failed_items": failed, "result_sha256": SHA} if after == "succeeded" else {}
-        op = self._jobs.get(job)
-        return self.add(JobMoved(job=job, operation=op, before="running", after=after, cause="schedule", **done), at)
+        done = after == "succeeded"
+        return self.add(
+            JobMoved(
+                job=job,
+                operation=self._jobs.get(job),
+                before="running",
+                after=after,
+                cause="schedule",
+                records=3 if done else None,
+                failed_items=failed if done else None,
+                result_sha256=SHA if done else None,
+            ),
+            at,
+        )
 
     def webhook(
         self,

@@ -1,4 +1,5 @@
-"""The rule book as a whole: how rules are entered, shown facts, counted as judged, and what becomes of one that crashes."""
+"""The rule book as a whole: how rules are entered, shown facts, counted as judged, and what becomes of one that
+crashes."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,8 @@
 """Each rule on four histories: nothing to judge, holds, just holds, breaks."""
 
+import importlib
+from pathlib import Path
+
 import pytest
 from _pytest.mark import ParameterSet
 
@@ -8,6 +11,8 @@ from harness.rules.registry import all_rules
 from tests.harness.rules.cases import cancelling, collecting, creating, liveness, observing, reconciling, transitions
 from tests.harness.rules.cases.case import Case, Told
 from tests.harness.rules.histories import Story
+
+BROKEN_CLIENTS = Path(__file__).parents[2] / "broken_clients"
 
 CASES: list[Case] = [
     case
@@ -34,6 +39,12 @@ def each(outcome: str) -> list[ParameterSet]:
 
 def test_every_rule_in_the_book_has_its_four_histories() -> None:
     assert sorted(case.rule for case in CASES) == sorted(info.id for info in all_rules())
+
+
+def test_every_rule_in_the_book_has_a_client_that_breaks_it() -> None:
+    names = [path.stem for path in BROKEN_CLIENTS.glob("*.py") if not path.stem.startswith("_")]
+    caught = {importlib.import_module(f"tests.broken_clients.{name}").CAUGHT_BY for name in names}
+    assert caught == {info.id for info in all_rules()}
 
 
 @pytest.mark.parametrize(("rule", "told"), each("nothing"))

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.subject import Claim, Recorded, Recording
-from harness.subjects.lines import BadLine, NoteLine, Reply, command_line, go_line, read_line
+from harness.subjects.lines import BadLine, Go, NoteLine, Reply, Submit, read_line, write_line
 
 
 def test_a_reply_with_claims_is_understood() -> None:
@@ -58,8 +58,12 @@ def test_arbitrary_bytes_are_understood_or_refused_and_nothing_else(line: bytes)
 
 
 def test_commands_are_one_line_each() -> None:
-    line = command_line("submit", 3, operation="op-1", request={"text": "two\nlines"})
+    line = write_line(Submit(id=3, operation="op-1", request={"text": "two\nlines"}))
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"command": "submit", "id": 3, "operation": "op-1", "request": {"text": "two\nlines"}}
-    assert json.loads(go_line(4, "disk full")) == {"command": "go", "checkpoint": 4, "refuse": "disk full"}
-    assert json.loads(go_line(4, None)) == {"command": "go", "checkpoint": 4}
+    assert json.loads(write_line(Go(checkpoint=4, refuse="disk full"))) == {
+        "command": "go",
+        "checkpoint": 4,
+        "refuse": "disk full",
+    }
+    assert json.loads(write_line(Go(checkpoint=4))) == {"command": "go", "checkpoint": 4}

@@ -1,4 +1,5 @@
-"""What a rule makes of four histories: one that has nothing for it, two that keep it, one of them barely, and one that breaks it."""
+"""What a rule makes of four histories: one that has nothing for it, two that keep it, one of them barely, and one
+that breaks it."""
 
 from collections.abc import Callable
 from typing import NamedTuple

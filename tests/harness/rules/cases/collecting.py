@@ -1,7 +1,7 @@
 """W7 and W8: cases for the rules on results and records."""
 
 from tests.harness.rules.cases.case import Case
-from tests.harness.rules.histories import SHA, TOKEN
+from tests.harness.rules.histories import SHA, TOKEN, TRACE
 
 ONCE = {"kind": "one_time"}
 UNCHECKED = {"checksum": False}
@@ -79,7 +79,7 @@ CASES = [
         "trace-is-not-token",
         nothing=lambda s: s.create(token=None),
         holds=lambda s: s.create(),
-        just_holds=lambda s: s.create(token=f"{TOKEN}-{TOKEN}", trace=TOKEN),
+        just_holds=lambda s: s.create(token=TOKEN[:16] + TRACE[16:], trace=TRACE),
         breaks=lambda s: s.create(trace=TOKEN),
     ),
     Case(

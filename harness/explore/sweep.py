@@ -1,0 +1,355 @@
+"""Exhaustive exploration: every fault at every place of a story, then every pair of them, then triples.
+
+A sweep starts from a run of the story without faults. Each *placement* in it, a treatment at a place that the run
+passed, is a run of its own; a second fault is placed in the run with the first one, so that exchanges which exist only
+because of the first are reached as well. It ends by itself, since a run passes no more places than there are.
+
+Not every placement needs a run. These are *pruned*, and counted:
+
+* A fault that lasts until healed, where no later exchange would have met it: the run is that of the same fault once.
+* From the second fault on, placements in a run whose client did the very same things, with the same in hand at the
+  provider, as in a run that is extended already (``attempts`` says what a reaction is); a run with a fault that nobody
+  noticed is one with the run that lacks it.
+* From the second fault on, treatments that called forth the same reaction, each time, as another one at every place of
+  the fault-free run. A treatment that called forth none is left out; one that found nothing to strike there is kept.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from fake_provider.facts import Endpoint
+from harness.explore.attempts import Attempt, Crew, crew
+from harness.explore.placements import Place, Placement, Treatment, stage, treatments
+from harness.explore.shrinking import shrink
+from harness.stage import SubjectError
+from harness.subjects.resolve import Subject
+from harness.verdict import Finding, Verdict, decide
+from scenarios.model import Arm, Heal, Kill, Resume, Scenario, Start, Stop
+
+__all__ = ["CORE", "MOST_FAULTS", "Sweep", "SweptStory", "sweep"]
+
+CORE: Final = (
+    "happy-path",
+    "lost-create-response",
+    "crash-before-first-poll",
+    "cancel-race-completion-wins",
+    "cancel-race-cancel-wins",
+    "duplicate-webhook",
+    "stale-lease",
+)
+"""The core scenarios: what is swept unless scenarios are named."""
+
+MOST_FAULTS: Final = 3
+
+Tell = Callable[[str, int, int], object]
+"""Told what is being done, how many of its runs are made, and how many there are."""
+
+
+class SweptStory(msgspec.Struct, frozen=True, kw_only=True):
+    """How one story was swept. ``placements`` = ``pruned`` + ``runs_made`` + ``left_out``."""
+
+    scenario: str
+    placements: int
+    pruned: int
+    runs_made: int
+    left_out: int  # by the budget
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sweep came to."""
+
+    verdict: Verdict
+    reason: str
+    faults: int
+    stories: tuple[SweptStory, ...]
+    seconds: float
+    findings: tuple[Finding, ...]
+    saved_scenarios: tuple[str, ...]
+
+
+class _Node(msgspec.Struct, frozen=True):
+    """A run that may be extended by one more fault."""
+
+    placements: tuple[Placement, ...]
+    attempt: Attempt
+
+
+class _Story:
+    """One story while it is swept."""
+
+    def __init__(self, number: int, scenario: Scenario, root: Attempt) -> None:
+        self.number = number
+        self.scenario = scenario
+        self.placements = self.runs_made = self.left_out = 0
+        self.doubts: list[str] = []
+        self.broken: list[tuple[tuple[Placement, ...], Finding]] = []
+        self._root = root
+        self._level = 0
+        self._frontier: list[_Node] = []
+        self._next: list[_Node] = []
+        self._known: set[tuple[object, ...]] = set()  # reactions of runs that are extended
+        self._made: set[tuple[Placement, ...]] = set()
+        self._reactions: defaultdict[Endpoint, dict[Treatment, dict[int, bytes | None]]] = defaultdict(dict)
+        self._tried: dict[Endpoint, tuple[Treatment, ...]] = {}
+        self._keep((), root)
+
+    def next_level(self) -> None:
+        """Go on to runs with one fault more."""
+        if self._level == 1:
+            for endpoint, reactions in self._reactions.items():
+                self._tried[endpoint] = tuple(_distinct(reactions, self._root.reaction))
+        self._level += 1
+        self._frontier, self._next = self._next, []
+        self.placements += sum(_count(node) for node in self._frontier)
+
+    def first_wave(self) -> Iterator[tuple[Placement, ...]]:
+        """The runs of this level whose last fault strikes once, and those that have no such run to follow from."""
+        for node in self._frontier:
+            last = node.placements[-1].key if node.placements else (-1, -1)
+            for place in node.attempt.places:
+                if place.order < last[0]:
+                    continue
+                tried = self._tried_at(place.endpoint)
+                for treatment in tried:
+                    placement = Placement(place, treatment)
+                    if placement.key > last and not (treatment.until_healed and _twin(treatment, place) in tried):
+                        yield (*node.placements, placement)
+
+    def lasting(self, placements: tuple[Placement, ...], attempt: Attempt) -> Iterator[tuple[Placement, ...]]:
+        """The runs in which one fault lasts that struck once in this run, where that makes a difference."""
+        for number, placement in enumerate(placements):
+            place, treatment = placement.place, placement.treatment
+            if treatment.until_healed or not attempt.passes_again(place.endpoint, place):
+                continue
+            longer = Placement(place, _twin(treatment, place))
+            changed = (*placements[:number], longer, *placements[number + 1 :])
+            is_last = number == len(placements) - 1
+            if is_last and longer.treatment not in self._tried_at(place.endpoint):
+                continue
+            if changed[: number + 1] not in self._made:  # else that run was extended on its own
+                yield changed
+
+    def take(self, placements: tuple[Placement, ...], attempt: Attempt) -> None:
+        """Take note of a run."""
+        self.runs_made += 1
+        self._made.add(placements)
+        if self._level == 1:
+            (only,) = placements
+            reaction = attempt.reaction if attempt.struck else None
+            of_endpoint = self._reactions[only.place.endpoint]
+            of_endpoint.setdefault(only.treatment, {})[only.place.order] = reaction
+            if not only.treatment.until_healed:  # stands for the run in which it lasts, until that one is made
+                longer = of_endpoint.setdefault(_twin(only.treatment, only.place), {})
+                longer.setdefault(only.place.order, reaction)
+        self._keep(placements, attempt)
+
+    def _keep(self, placements: tuple[Placement, ...], attempt: Attempt) -> None:
+        self.broken += [(placements, finding) for finding in attempt.findings]
+        if not attempt.struck:
+            return  # the last fault found nothing to strike: this run is the one without it
+        if attempt.doubt is not None:
+            self.doubts.append(attempt.doubt)
+        armed = [(each.place.endpoint, each.treatment.point) for each in placements if each.treatment.until_healed]
+        reaction = (attempt.reaction, *armed)
+        is_new = reaction not in self._known and not (placements and attempt.reaction == self._root.reaction)
+        if is_new and not attempt.findings and attempt.doubt is None:
+            self._known.add(reaction)
+            self._next.append(_Node(placements, attempt))
+
+    def _tried_at(self, endpoint: Endpoint) -> tuple[Treatment, ...]:
+        if self._level <= 1:
+            return treatments(endpoint)
+        if endpoint not in self._tried:
+            self._tried[endpoint] = tuple(_one_of_each(treatments(endpoint)))
+        return self._tried[endpoint]
+
+    def summary(self) -> SweptStory:
+        return SweptStory(
+            scenario=self.scenario.name,
+            placements=self.placements,
+            pruned=self.placements - self.runs_made - self.left_out,
+            runs_made=self.runs_made,
+            left_out=self.left_out,
+        )
+
+
+def _twin(treatment: Treatment, place: Place) -> Treatment:
+    """The same treatment once instead of until healed, or the other way round: they stand side by side."""
+    return treatments(place.endpoint)[treatment.rank + (-1 if treatment.until_healed else 1)]
+
+
+def _count(node: _Node) -> int:
+    """How many placements there are in a run, after the one it has already."""
+    last = node.placements[-1].key if node.placements else (-1, -1)
+    count = 0
+    for place in node.attempt.places:
+        if place.order >= last[0]:
+            count += len(treatments(place.endpoint)) - (last[1] + 1 if place.order == last[0] else 0)
+    return count
+
+
+def _distinct(reactions: Mapping[Treatment, Mapping[int, bytes | None]], none: bytes) -> Iterator[Treatment]:
+    """Of treatments that called forth the same reactions, the first; not those that called forth none."""
+    seen: set[tuple[object, ...]] = set()
+    for treatment, by_place in sorted(reactions.items(), key=lambda item: item[0].rank):
+        called = tuple(by_place[order] for order in sorted(by_place))
+        if any(called):
+            if not set(called) - {None, none}:
+                continue
+            alike: tuple[object, ...] = (treatment.until_healed, *called)
+        else:
+            alike = (treatment.until_healed, treatment.kind)
+        if alike not in seen:
+            seen.add(alike)
+            yield treatment
+
+
+def _one_of_each(found: Sequence[Treatment]) -> Iterator[Treatment]:
+    """Each kind at each commit point, with its default parameters: for an endpoint that only faults lead to."""
+    best: dict[tuple[object, ...], Treatment] = {}
+    for treatment in found:
+        alike = (treatment.kind, treatment.point, treatment.until_healed)
+        known = best.get(alike)
+        if known is None or len(treatment.parameters) < len(known.parameters):
+            best[alike] = treatment
+    yield from sorted(best.values(), key=lambda each: each.rank)
+
+
+# -- the whole
+
+
+def sweep(
+    subject: Subject,
+    scenarios: Iterable[Scenario],
+    *,
+    faults: int = 1,
+    seed: int | None = None,
+    cores: int | None = None,
+    most_runs: int | None = None,
+    save: Path | None = None,
+    tell: Tell = lambda what, done, total: None,  # noqa: ARG005
+) -> Sweep:
+    """Sweep scenarios.
+
+    Args:
+        faults: how many faults at most there are in one run, 1 to :data:`MOST_FAULTS`.
+        seed: what the randomness inside each run starts from; each scenario's own if None.
+        cores: processes to use; all there are if None.
+        most_runs: after so many runs, the others are left out, and counted.
+        save: a folder for the shrunk scenario of each rule that broke; made if absent.
+        tell: told of progress.
+
+    Raises:
+        SubjectError: the subject cannot be simulated.
+    """
+    if subject.factory is None:
+        raise SubjectError(f"{subject.name!r} cannot be swept: a sweep needs a client that can be simulated")
+    began = time.perf_counter()
+    bare = tuple(_without_faults(scenario) for scenario in scenarios)
+    with crew(subject, bare, seed=seed, cores=cores) as hands:
+        stories = [
+            _Story(number, scenario, root)
+            for number, (scenario, root) in enumerate(
+                zip(bare, hands.all((number, ()) for number in range(len(bare))), strict=True)
+            )
+        ]
+        budget = _Budget(most_runs)
+        for level in range(1, faults + 1):
+            _sweep_level(hands, stories, level, budget, tell)
+        shrunk = list(_shrunk(hands, stories))
+    saved = [_save(scenario, findings[0], save) for scenario, findings in shrunk] if save is not None else []
+    verdict, reason = _verdict(stories, tuple(finding for _, findings in shrunk for finding in findings[:1]))
+    return Sweep(
+        verdict=verdict,
+        reason=reason,
+        faults=faults,
+        stories=tuple(story.summary() for story in stories),
+        seconds=round(time.perf_counter() - began, 3),
+        findings=tuple(findings[0] for _, findings in shrunk),
+        saved_scenarios=tuple(str(path) for path in saved),
+    )
+
+
+class _Budget:
+    """How many runs may still be made."""
+
+    def __init__(self, runs: int | None) -> None:
+        self._left = runs
+
+    def afford(self, wanted: list[tuple[_Story, tuple[Placement, ...]]]) -> list[tuple[_Story, tuple[Placement, ...]]]:
+        """Return those that may be made; the others are counted as left out."""
+        if self._left is None:
+            return wanted
+        made, left_out = wanted[: self._left], wanted[self._left :]
+        self._left -= len(made)
+        for story, _ in left_out:
+            story.left_out += 1
+        return made
+
+
+def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Budget, tell: Tell) -> None:
+    """Make every run with so many faults: first where the last one strikes once, then where faults last."""
+    for story in stories:
+        story.next_level()
+    wave = [(story, placements) for story in stories for placements in story.first_wave()]
+    planned: set[tuple[int, tuple[Placement, ...]]] = set()
+    done = total = 0
+    what = "one fault" if level == 1 else f"{level} faults"
+    while wave := budget.afford(wave):
+        total += len(wave)
+        longer: list[tuple[_Story, tuple[Placement, ...]]] = []
+        attempts = hands.all((story.number, placements) for story, placements in wave)
+        for (story, placements), attempt in zip(wave, attempts, strict=True):
+            story.take(placements, attempt)
+            for changed in story.lasting(placements, attempt):
+                if (story.number, changed) not in planned:
+                    planned.add((story.number, changed))
+                    longer.append((story, changed))
+            done += 1
+            tell(what, done, total)
+        wave = longer
+
+
+def _without_faults(scenario: Scenario) -> Scenario:
+    """The story as it goes if nothing goes wrong, and without its own ideas of how it ends."""
+    steps = tuple(step for step in scenario.steps if not isinstance(step, Arm | Heal | Kill | Resume | Start | Stop))
+    return scenario.model_copy(update={"faults": (), "steps": steps, "ends": {}, "jobs": {}})
+
+
+def _shrunk(hands: Crew, stories: Iterable[_Story]) -> Iterator[tuple[Scenario, tuple[Finding, ...]]]:
+    """For each rule that broke, the first of the shortest runs in which it did, shrunk."""
+    first: dict[str, tuple[_Story, tuple[Placement, ...]]] = {}
+    for story in stories:
+        for placements, finding in story.broken:
+            known = first.get(finding.rule)
+            if known is None or len(placements) < len(known[1]):
+                first[finding.rule] = (story, placements)
+    for rule, (story, placements) in sorted(first.items()):
+        scenario, findings = shrink(stage(story.scenario, placements), rule, hands.play)
+        yield scenario, tuple(sorted(findings, key=lambda finding: finding.rule != rule))
+
+
+def _save(scenario: Scenario, finding: Finding, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    named = scenario.model_copy(update={"name": f"swept-{finding.rule}", "summary": finding.message})
+    path = folder / f"{named.name}.yaml"
+    path.write_text(named.dump_yaml(), encoding="utf-8")
+    return path
+
+
+def _verdict(stories: Sequence[_Story], findings: tuple[Finding, ...]) -> tuple[Verdict, str]:
+    doubts = [f"{story.scenario.name}: {doubt}" for story in stories for doubt in story.doubts[:1]]
+    doubts += [f"{story.scenario.name}: no fault could be placed" for story in stories if not story.placements]
+    if not stories:
+        doubts.append("no story was swept")
+    verdict, reason = decide(findings=findings, doubts=doubts)
+    if verdict is not Verdict.PASS:
+        return verdict, reason
+    left_out = sum(story.left_out for story in stories)
+    runs = sum(story.runs_made for story in stories)
+    return verdict, f"no rule broke in {runs} runs" + (f"; {left_out} were left out by the budget" if left_out else "")

@@ -1,0 +1,476 @@
+"""Operations in one PostgreSQL database, for workers on several machines; psycopg 3, asynchronous.
+
+One connection, one transaction at a time: every write chains its history entries on to the one trail of the store, so
+the writes of a store come one after the other in any case. A write takes the trail's lock first and rows afterwards;
+a claim and a renewal take one row and no other lock. So there is no order in which two of them wait for each other.
+
+All lease arithmetic happens in the database, by ``clock_timestamp()`` there. What :meth:`PostgresStore.now` returns is
+that clock as it was last heard, carried on by this machine's monotonic clock: it costs no round trip, and cannot fail
+between an answer and the write of it.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
+
+import msgspec
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry
+from reference_client.config import ConfigError
+from reference_client.lifecycle import WITHOUT_JOB
+from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
+from reference_client.steps import Step
+from reference_client.stores.encoding import chained, decode_command, decode_operation, encode, lost, unknown
+from reference_client.stores.postgres_schema import MIGRATIONS
+from reference_client.stores.protocol import (
+    Claimed,
+    Given,
+    Lease,
+    LeaseLost,
+    MakeEntry,
+    SchemaTooNew,
+    StoreError,
+    StoreRefused,
+)
+
+__all__ = ["PostgresStore"]
+
+_CONNECT_S: Final = 5
+"""A server that is there accepts within milliseconds; a worker waits no longer than this to find that it is not."""
+
+_SESSION: Final = {
+    # A worker that is frozen amid a write holds the trail's lock. The server ends its session, and the others go on.
+    "idle_in_transaction_session_timeout": "2s",
+    # Nothing here takes long by itself. Whatever waits longer than this is refused, and tried again by the worker.
+    "lock_timeout": "5s",
+    "statement_timeout": "10s",
+    # A step is durable when the commit returns, whatever the server's default is.
+    "synchronous_commit": "on",
+}
+
+_KEEPALIVE: Final[dict[str, Any]] = {
+    # A connection to a machine that is gone is noticed by the kernel, not by a call that never returns.
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+
+_TRAIL_LOCK: Final = 0x6A6F6273  # "jobs", in ASCII
+"""First half of the key of the advisory lock; the other half is the schema's, since two schemas are two stores."""
+
+_FINAL_ERRORS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
+"""What a second try cannot better: the write breaks the store's rules, or is no write that a database can make."""
+
+_LOCK: Final = "SELECT pg_advisory_xact_lock(%(lock)s, hashtext(current_schema()))"
+_HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
+_WAITING: Final = "EXISTS (SELECT 1 FROM command c WHERE c.operation_id = %(id)s AND NOT c.taken)"
+# A volatile function in a WITH is evaluated once; everywhere else it would be evaluated again for each mention.
+_CLOCK: Final = "WITH clock AS MATERIALIZED (SELECT store_now() AS now)"
+
+_CLAIM: Final = f"""
+    {_CLOCK}
+    UPDATE operation o SET lease_owner = %(owner)s, lease_fence = lease_fence + 1,
+        lease_until = clock.now + %(lasts)s, wake_at = clock.now + %(lasts)s
+    FROM clock WHERE o.operation_id = (
+        SELECT operation_id FROM operation WHERE wake_at <= (SELECT now FROM clock)
+        ORDER BY wake_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING clock.now, o.record, o.lease_fence, o.lease_until,
+        ARRAY(SELECT number FROM command c WHERE c.operation_id = o.operation_id AND NOT c.taken ORDER BY number),
+        ARRAY(SELECT command FROM command c WHERE c.operation_id = o.operation_id AND NOT c.taken ORDER BY number)
+"""  # noqa: S608  constants only
+_HELD: Final = "operation_id = %(id)s AND lease_owner = %(owner)s AND lease_fence = %(fence)s"
+_FENCED: Final = f"{_HELD} AND lease_until > clock.now"
+_KEEP: Final = f"""
+    {_CLOCK}
+    UPDATE operation SET state = %(state)s, version = %(version)s, remote_job_id = %(job)s, record = %(record)s,
+        history_number = %(number)s, lease_until = greatest(lease_until, clock.now + %(lasts)s),
+        wake_at = greatest(lease_until, clock.now + %(lasts)s)
+    FROM clock WHERE {_FENCED} AND version = %(version)s - 1 RETURNING clock.now, lease_until
+"""  # noqa: S608  constants only
+_LEAVE: Final = f"""
+    {_CLOCK}
+    UPDATE operation SET state = %(state)s, version = %(version)s, remote_job_id = %(job)s, record = %(record)s,
+        history_number = %(number)s, lease_owner = NULL, lease_until = NULL,
+        wake_at = CASE WHEN {_WAITING} THEN clock.now ELSE %(due)s END
+    FROM clock WHERE {_FENCED} AND version = %(version)s - 1 RETURNING clock.now, NULL
+"""  # noqa: S608  constants only
+_RELEASE: Final = f"""
+    {_CLOCK}
+    UPDATE operation SET lease_owner = NULL, lease_until = NULL,
+        wake_at = CASE WHEN {_WAITING} THEN clock.now ELSE %(due)s END
+    FROM clock WHERE {_FENCED} RETURNING clock.now, NULL
+"""  # noqa: S608  constants only
+_LOOK: Final = f"{_CLOCK} SELECT clock.now, lease_until FROM operation, clock WHERE {_FENCED}"  # noqa: S608
+_RENEW: Final = f"""
+    {_CLOCK}
+    UPDATE operation SET lease_until = clock.now + %(lasts)s, wake_at = clock.now + %(lasts)s
+    FROM clock WHERE {_FENCED} RETURNING clock.now, lease_until
+"""  # noqa: S608  constants only
+_MADE: Final = """
+    SELECT lease_until FROM operation
+    WHERE operation_id = %s AND lease_fence = %s AND version = %s AND record = %s
+"""
+
+
+class PostgresStore:
+    """One PostgreSQL schema of operations: the first of the connection's search path.
+
+    It connects at its first use, and again whenever the connection was lost.
+
+    Args:
+        address: ``postgresql://…`` or any other connection string of libpq, without a password.
+
+    Raises:
+        ConfigError: if ``address`` is none, or holds a password.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            parts = conninfo_to_dict(address)
+        except psycopg.ProgrammingError as error:
+            # The message of libpq may quote the whole address.
+            raise ConfigError(f"store: that is no address of a PostgreSQL database ({type(error).__name__})") from None
+        if parts.get("password"):
+            raise ConfigError(
+                "store: the address holds a password; leave it out, and let PGPASSFILE, PGSERVICEFILE or PGPASSWORD "
+                "have it"
+            )
+        self._address = address
+        self._turn = asyncio.Lock()
+        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._ahead_s: float | None = None
+
+    # the connection
+
+    async def _connected(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+        """Return a connection that is thought to work. Only for the holder of ``_turn``."""
+        connection = self._connection
+        if connection is not None and not connection.closed:
+            return connection
+        self._connection = None
+        made: psycopg.AsyncConnection[tuple[Any, ...]] = await psycopg.AsyncConnection.connect(
+            self._address, autocommit=True, connect_timeout=_CONNECT_S, application_name="jobsworth", **_KEEPALIVE
+        )
+        try:
+            for name, value in _SESSION.items():
+                await made.execute("SELECT set_config(%s, %s, false)", (name, value))
+            await self._migrate(made)
+        except BaseException:
+            await made.close()
+            raise
+        self._connection = made
+        return made
+
+    async def _migrate(self, connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> None:
+        async with connection.transaction():
+            await connection.execute(_LOCK, {"lock": _TRAIL_LOCK})  # two workers may start at the same time
+            version = 0
+            row = await (await connection.execute("SELECT to_regclass('schema_version')")).fetchone()
+            if row is not None and row[0] is not None:
+                row = await (await connection.execute("SELECT max(version) FROM schema_version")).fetchone()
+                version = row[0] if row is not None else 0
+            if version > len(MIGRATIONS):
+                raise SchemaTooNew(
+                    f"the database has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
+                )
+            for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+                await connection.execute(script)
+                await connection.execute("INSERT INTO schema_version VALUES (%s, clock_timestamp())", (number,))
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
+        """Have the connection to oneself; each statement is a transaction of its own."""
+        async with self._turn:
+            with _refusals():
+                yield await self._connected()
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
+        """One transaction, alone at the trail: all of it is durable when this ends, or none."""
+        async with self._session() as connection, connection.transaction():
+            # By itself: what comes after it sees all that was committed before the lock was had.
+            await connection.execute(_LOCK, {"lock": _TRAIL_LOCK})
+            yield connection
+
+    def _heard(self, now: float) -> None:
+        self._ahead_s = now - time.monotonic()
+
+    # the protocol
+
+    async def now(self) -> float:
+        if self._ahead_s is None:
+            async with self._session() as connection:
+                row = await (await connection.execute("SELECT store_now()")).fetchone()
+                assert row is not None
+                self._heard(row[0])
+                return float(row[0])
+        return time.monotonic() + self._ahead_s
+
+    async def _append(self, entries: Iterable[HistoryEntry]) -> int:
+        """Chain entries on, and return the number of the last entry in the store. Only within ``_transaction``."""
+        connection = self._connection
+        assert connection is not None
+        row = await (await connection.execute(_HEAD)).fetchone()
+        head = GENESIS if row is None else Head(*row)
+        number = head.number
+        for link in chained(head, entries):
+            number = link.number
+            await connection.execute(
+                "INSERT INTO history VALUES (%s, %s, %s, %s, %s, %s)",
+                (number, link.operation_id, link.before, link.after, link.entry, link.hash),
+            )
+        return number
+
+    async def add(self, step: Step) -> Operation:
+        operation = step.operation
+        async with self._transaction() as connection:
+            found = await connection.execute(
+                "SELECT record FROM operation WHERE operation_id = %s", (operation.operation_id,)
+            )
+            known = await found.fetchone()
+            if known is not None:
+                return decode_operation(known[0])
+            number = await self._append(step.entries)
+            await connection.execute(
+                "INSERT INTO operation (operation_id, state, version, wake_at, history_number, record)"
+                " VALUES (%s, %s, %s, store_now(), %s, %s)",
+                (operation.operation_id, operation.state, operation.version, number, encode(operation)),
+            )
+        return operation
+
+    async def load(self, operation_id: str) -> Operation:
+        async with self._session() as connection:
+            return await self._load(connection, operation_id)
+
+    @staticmethod
+    async def _load(connection: psycopg.AsyncConnection[tuple[Any, ...]], operation_id: str) -> Operation:
+        found = await connection.execute("SELECT record FROM operation WHERE operation_id = %s", (operation_id,))
+        row = await found.fetchone()
+        if row is None:
+            raise unknown(operation_id)
+        return decode_operation(row[0])
+
+    async def _rows(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
+        async with self._session() as connection:
+            return await (await connection.execute(query, arguments)).fetchall()
+
+    async def operations(self) -> Sequence[Operation]:
+        rows = await self._rows('SELECT record FROM operation ORDER BY operation_id COLLATE "C"')
+        return [decode_operation(record) for (record,) in rows]
+
+    async def history(self, operation_id: str) -> Sequence[HistoryEntry]:
+        rows = await self._rows("SELECT entry FROM history WHERE operation_id = %s ORDER BY number", operation_id)
+        if not rows:
+            raise unknown(operation_id)  # an operation starts with an entry
+        return [decode_entry(entry) for (entry,) in rows]
+
+    async def result(self, operation_id: str) -> bytes | None:
+        rows = await self._rows("SELECT body FROM result WHERE operation_id = %s", operation_id)
+        return bytes(rows[0][0]) if rows else None
+
+    async def claim(self, owner: str, lease_s: float) -> Claimed | None:
+        async with self._session() as connection:
+            found = await connection.execute(_CLAIM, {"owner": owner, "lasts": lease_s})
+            row = await found.fetchone()
+        if row is None:
+            return None
+        now, record, fence, until, numbers, commands = row
+        self._heard(now)
+        operation = decode_operation(record)
+        lease = Lease(operation_id=operation.operation_id, owner=owner, fence=fence, until=until)
+        # A command that was given at this very moment may be missing here: it makes the operation due at its release.
+        waiting = zip(numbers, commands, strict=True)
+        return Claimed(lease, operation, tuple(Given(number, decode_command(each)) for number, each in waiting))
+
+    async def due_in_s(self) -> float | None:
+        rows = await self._rows("SELECT min(wake_at) - store_now() FROM operation WHERE wake_at IS NOT NULL")
+        due_in_s = rows[0][0]
+        return None if due_in_s is None else max(0.0, due_in_s)
+
+    async def renew(self, lease: Lease, lasts_s: float) -> Lease:
+        key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "lasts": lasts_s}
+        async with self._session() as connection:
+            row = await (await connection.execute(_LOOK, key)).fetchone()
+            if row is not None and row[1] < row[0] + lasts_s:
+                row = await (await connection.execute(_RENEW, key)).fetchone()
+        if row is None:
+            raise lost(lease)
+        self._heard(row[0])
+        return msgspec.structs.replace(lease, until=row[1])
+
+    async def commit(self, lease: Lease, step: Step, *, taken: Sequence[int] = (), lasts_s: float = 0.0) -> Lease:
+        try:
+            async with self._transaction() as connection:
+                until = await self._write(connection, _KEEP, lease, step, taken, {"lasts": lasts_s})
+        except LeaseLost:
+            return await self._made_before(lease, step)
+        return msgspec.structs.replace(lease, until=until)
+
+    async def release(
+        self, lease: Lease, step: Step | None, *, due_at: float | None, taken: Sequence[int] = ()
+    ) -> None:
+        if step is not None:
+            try:
+                async with self._transaction() as connection:
+                    await self._write(connection, _LEAVE, lease, step, taken, {"due": due_at})
+            except LeaseLost:
+                await self._made_before(lease, step)
+            return
+        async with self._transaction() as connection:
+            key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "due": due_at}
+            row = await (await connection.execute(_RELEASE, key)).fetchone()
+            if row is None:
+                raise lost(lease)
+            self._heard(row[0])
+
+    async def _write(
+        self,
+        connection: psycopg.AsyncConnection[tuple[Any, ...]],
+        statement: str,
+        lease: Lease,
+        step: Step,
+        taken: Sequence[int],
+        more: dict[str, Any],
+    ) -> Any:
+        """Make a step, and return until when the lease lasts."""
+        operation = step.operation
+        number = await self._append(step.entries)
+        if taken:
+            await connection.execute("UPDATE command SET taken = true WHERE number = ANY(%s)", (list(taken),))
+        if operation.remote_job_id is not None and any(entry.before in WITHOUT_JOB for entry in step.entries):
+            await self._tell_kept_events(connection, operation)
+        if step.result is not None and operation.collected is not None and operation.collected.location == "store":
+            await connection.execute(
+                "INSERT INTO result VALUES (%s, %s) ON CONFLICT (operation_id) DO UPDATE SET body = EXCLUDED.body",
+                (operation.operation_id, step.result),
+            )
+        row = await (
+            await connection.execute(
+                statement,
+                {
+                    "id": lease.operation_id,
+                    "owner": lease.owner,
+                    "fence": lease.fence,
+                    "state": operation.state,
+                    "version": operation.version,
+                    "job": _job(operation.remote_job_id),
+                    "record": encode(operation),
+                    "number": number,
+                    **more,
+                },
+            )
+        ).fetchone()
+        if row is None:
+            raise lost(lease)  # which rolls the entries back as well
+        self._heard(row[0])
+        return row[1]
+
+    async def _made_before(self, lease: Lease, step: Step) -> Lease:
+        """Return if this very step is on record, made under this lease. Raises: LeaseLost."""
+        rows = await self._rows(_MADE, lease.operation_id, lease.fence, step.operation.version, encode(step.operation))
+        if not rows:
+            raise lost(lease)
+        return lease if rows[0][0] is None else msgspec.structs.replace(lease, until=rows[0][0])
+
+    @staticmethod
+    async def _tell_kept_events(connection: psycopg.AsyncConnection[tuple[Any, ...]], operation: Operation) -> None:
+        """Hand over the events that came before the job had an operation."""
+        await connection.execute(
+            "WITH kept AS (UPDATE event SET operation_id = %(id)s WHERE remote_job_id = %(job)s"
+            " AND operation_id IS NULL RETURNING number, notice)"
+            " INSERT INTO command (operation_id, command) SELECT %(id)s, notice FROM kept ORDER BY number",
+            {"id": operation.operation_id, "job": _job(operation.remote_job_id)},
+        )
+
+    async def give(self, operation_id: str, command: Command, make_entry: MakeEntry) -> HistoryEntry:
+        async with self._transaction() as connection:
+            return await self._give(connection, await self._load(connection, operation_id), command, make_entry)
+
+    async def _give(
+        self,
+        connection: psycopg.AsyncConnection[tuple[Any, ...]],
+        operation: Operation,
+        command: Command,
+        make_entry: MakeEntry,
+    ) -> HistoryEntry:
+        row = await (await connection.execute("SELECT store_now()")).fetchone()
+        assert row is not None
+        entry = make_entry(operation, row[0])
+        number = await self._append((entry,))
+        await connection.execute(
+            "INSERT INTO command (operation_id, command) VALUES (%s, %s)", (operation.operation_id, encode(command))
+        )
+        await connection.execute(
+            "UPDATE operation SET history_number = %s,"
+            " wake_at = CASE WHEN lease_owner IS NULL THEN store_now() ELSE wake_at END WHERE operation_id = %s",
+            (number, operation.operation_id),
+        )
+        return entry
+
+    async def take_event(self, notice: EventNotice, make_entry: MakeEntry) -> HistoryEntry | None:
+        async with self._transaction() as connection:
+            found = await connection.execute(
+                "SELECT record FROM operation WHERE remote_job_id = %s ORDER BY operation_id LIMIT 1",
+                (_job(notice.remote_job_id),),
+            )
+            row = await found.fetchone()
+            operation = None if row is None else decode_operation(row[0])
+            new = await connection.execute(
+                "INSERT INTO event (event_id, remote_job_id, notice, operation_id) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (event_id) DO NOTHING",
+                (
+                    notice.event_id,
+                    _job(notice.remote_job_id),
+                    encode(notice),
+                    None if operation is None else operation.operation_id,
+                ),
+            )
+            if new.rowcount == 0 or operation is None:
+                return None
+            return await self._give(connection, operation, notice, make_entry)
+
+    async def links(self) -> Sequence[Link]:
+        rows = await self._rows("SELECT number, operation_id, before, after, entry, hash FROM history ORDER BY number")
+        return [Link(*row) for row in rows]
+
+    async def standing(self) -> Sequence[Standing]:
+        rows = await self._rows("SELECT operation_id, state, history_number, record FROM operation")
+        return [
+            Standing(operation_id, state, decode_operation(record).state, number)
+            for operation_id, state, number, record in rows
+        ]
+
+    async def head(self) -> Head:
+        rows = await self._rows(_HEAD)
+        return Head(*rows[0]) if rows else GENESIS
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn what PostgreSQL says into what a store says."""
+    try:
+        yield
+    except _FINAL_ERRORS as error:
+        raise StoreError(f"the store's own rules forbid this: {_one_line(error)}") from error
+    except (psycopg.Error, OSError) as error:
+        raise StoreRefused(f"PostgreSQL: {_one_line(error)}") from error
+
+
+def _job(job_id: str | None) -> bytes | None:
+    """Return a job id as it is kept: whatever a provider wrote, which may be what no text column takes."""
+    return None if job_id is None else job_id.encode()
+
+
+def _one_line(error: Exception) -> str:
+    message = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return message or " ".join(str(error).split()) or type(error).__name__

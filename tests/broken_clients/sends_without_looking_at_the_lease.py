@@ -1,0 +1,28 @@
+"""The lease is looked at when it is taken, and not again before a call."""
+
+import msgspec
+
+from harness.subject import Client, Host
+from harness.subjects.reference import build_with
+from reference_client.adapters.protocol import Answer, NoAnswer
+from reference_client.operation import Operation
+from reference_client.stores.protocol import Lease
+from reference_client.worker import Worker
+from tests.broken_clients._parts import story
+
+SCENARIO = story("stopped-between-intent-and-call")
+CAUGHT_BY = "stale-worker-does-nothing"
+ALSO_CAUGHT_BY = (
+    "one-observer-per-job",
+    "observes-only-under-lease",
+)
+
+
+class Broken(Worker):
+    async def _call(self, lease: Lease, operation: Operation) -> tuple[Lease, Answer | NoAnswer]:
+        answer = await self.caller.call(operation, self.workflow.request(operation))
+        return lease, msgspec.structs.replace(answer, received_at=await self.store.now())
+
+
+def build(host: Host) -> Client:
+    return build_with(host, worker=Broken)

@@ -1,0 +1,346 @@
+"""Many worker processes on one store, killed and frozen at random: every operation ends right, and its job is the only
+one.
+
+A seeded driver strikes at facts of the provider (the n-th request, the n-th answer …), so that what happens depends on
+how far the work has come and not on how fast the machine is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from fake_provider.boundary import Boundary
+from fake_provider.clock import SystemClock
+from fake_provider.contract import Contract, RetryAfter, Status
+from fake_provider.engine import Engine
+from fake_provider.facts import AnswerEnded, Endpoint, JobCreated, ProviderFact, RequestSent
+from fake_provider.faults import AnyFault
+from fake_provider.server import Server
+from fake_provider.work import Work
+from reference_client import audit
+from reference_client.assembly import workflow_for
+from reference_client.config import Terms, Timing
+from reference_client.operation import Call
+from reference_client.stores.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fake_provider.engine import Attempt
+    from fake_provider.provider import LedgerLine
+    from reference_client.operation import HistoryEntry, Operation
+
+SEED = 3
+LIMIT_S = 120
+"""A stuck run ends here; a good one takes a fifth of it."""
+
+CONTRACT = Contract(status=Status(retry_after=RetryAfter.NONE))
+TIMING = Timing(
+    request_timeout_s=2,
+    poll_first_s=0.3,
+    poll_cap_s=1,
+    lease_s=2,
+    create_deadline_s=LIMIT_S,
+    result_deadline_s=LIMIT_S,
+    cancel_deadline_s=LIMIT_S,
+)
+STATUS_TAKES_S = 0.05
+"""Long enough that two polls of one job at the same time would be seen to overlap."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done, by how many, and how often they are struck."""
+
+    workers: int
+    operations: int
+    strikes: int
+
+    def names(self) -> list[str]:
+        return [f"op-{number}" for number in range(self.operations)]
+
+    def work(self) -> dict[str, Work]:
+        works = {"default": Work(takes_s=1, records=3, failed_items=1)}
+        for name in self.names()[::10]:
+            works[name] = Work(takes_s=1, outcome="failed")
+        return works
+
+    def faults(self) -> Sequence[Any]:
+        """The answer of every twentieth create is lost, and each status read takes its time."""
+        lost = [{"kind": "answer_lost", "at": f"create#1:committed@{name}"} for name in self.names()[5::20]]
+        slow = {
+            "kind": "slow_answer",
+            "at": "status#*:received",
+            "seconds": STATUS_TAKES_S,
+            "times": "until_healed",
+        }
+        return TypeAdapter(tuple[AnyFault, ...]).validate_python([*lost, slow])
+
+
+class Fleet:
+    """The worker processes, by name. A killed one is replaced at once."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self._folder = folder
+        self._store = store
+        self._settings: dict[str, Path] = {}
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._frozen: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.ended: list[int] = []
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._settings)
+
+    async def add(self, name: str, base_url: str) -> None:
+        path = self._folder / f"{name}.json"
+        settings = {
+            "base_url": base_url,
+            "credential": "env:JOBS_AUTHORIZATION",
+            "store": self._store,
+            "timing": {each: getattr(TIMING, each) for each in TIMING.__struct_fields__},
+        }
+        path.write_text(json.dumps(settings), encoding="utf-8")
+        self._settings[name] = path
+        await self._start(name)
+
+    async def _start(self, name: str) -> None:
+        with (self._folder / f"{name}.log").open("ab") as log:
+            self._processes[name] = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "reference_client", "work", "--settings", str(self._settings[name])),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "JOBS_AUTHORIZATION": "Bearer one-of-many"},
+            )
+
+    def is_running(self, name: str) -> bool:
+        return self._processes[name].returncode is None and name not in self._frozen
+
+    def kill(self, name: str) -> None:
+        """Kill as a crash does, and start another in its place."""
+        self._processes[name].kill()
+        self._frozen.discard(name)
+        task = asyncio.create_task(self._replace(name, self._processes[name]))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _replace(self, name: str, killed: asyncio.subprocess.Process) -> None:
+        assert await killed.wait() == -signal.SIGKILL, self.log(name)
+        await self._start(name)
+
+    def stop(self, name: str, for_s: float | None) -> None:
+        process = self._processes[name]
+        process.send_signal(signal.SIGSTOP)
+        self._frozen.add(name)
+        asyncio.get_running_loop().call_later(for_s or 0, self._resume, name, process)
+
+    def _resume(self, name: str, process: asyncio.subprocess.Process) -> None:
+        if process is self._processes[name] and process.returncode is None:
+            process.send_signal(signal.SIGCONT)
+            self._frozen.discard(name)
+
+    async def end(self) -> None:
+        """End all in good order."""
+        await asyncio.gather(*self._tasks)
+        for name, process in self._processes.items():
+            self._resume(name, process)
+            if process.returncode is None:
+                process.terminate()
+        self.ended = [await process.wait() for process in self._processes.values()]
+
+    async def clear(self) -> None:
+        """Leave nothing behind, whatever happened."""
+        for task in self._tasks:
+            task.cancel()
+        for process in self._processes.values():
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    def log(self, name: str) -> str:
+        return (self._folder / f"{name}.log").read_text(encoding="utf-8")
+
+
+class Driver:
+    """Takes the provider's facts, and strikes at some of them."""
+
+    def __init__(self, plan: Plan, fleet: Fleet, clock: SystemClock) -> None:
+        self._random = Random(SEED)
+        facts_at_least = 10 * plan.operations  # the last strikes fall well before the end
+        self._moments = sorted(self._random.sample(range(plan.operations // 2, facts_at_least), plan.strikes))
+        self._fleet = fleet
+        self._clock = clock
+        self._caller = ""
+        self.facts: list[tuple[float, ProviderFact]] = []
+        self.strikes: list[str] = []
+
+    def record(self, fact: ProviderFact) -> None:
+        self.facts.append((self._clock.now(), fact))
+        if isinstance(fact, RequestSent):
+            self._caller = fact.worker
+        if self._moments and len(self.facts) >= self._moments[0]:
+            victim = self._caller if self._random.random() < 0.7 else self._random.choice(self._fleet.names)
+            if self._fleet.is_running(victim):
+                self._moments.pop(0)
+                self._strike(victim, type(fact).__name__)
+
+    def _strike(self, victim: str, moment: str) -> None:
+        if self._random.random() < 0.5:
+            self.strikes.append(f"{victim} killed at {moment}")
+            self._fleet.kill(victim)
+        else:
+            for_s = self._random.choice([0.1, 0.5, 2 * TIMING.call_lease_s])
+            self.strikes.append(f"{victim} stopped for {for_s:g} s at {moment}")
+            self._fleet.stop(victim, for_s)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    operations: dict[str, Operation]
+    histories: dict[str, Sequence[HistoryEntry]]
+    trail: audit.Verdict
+    ledger: Sequence[LedgerLine]
+    facts: Sequence[tuple[float, ProviderFact]]
+    strikes: Sequence[str]
+    ended: Sequence[int]
+
+
+async def nowhere(_: Attempt) -> int | None:
+    """Nobody takes webhooks here."""
+    return None
+
+
+async def play(plan: Plan, folder: Path, address: str) -> Outcome:
+    """Submit everything, let the fleet work under the driver's strikes until all rests, and look at what is there."""
+    clock, store = SystemClock(), open_store(address)
+    fleet = Fleet(folder, address)
+    driver = Driver(plan, fleet, clock)
+    boundary = Boundary(
+        CONTRACT,
+        base_url="http://127.0.0.1",
+        random=Random(SEED),
+        record=driver.record,
+        work=plan.work(),
+        faults=plan.faults(),
+    )
+    engine = Engine(boundary, clock, hosts=fleet, deliver=nowhere)
+    server = Server(engine)
+    engine.start()
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            workflow = workflow_for("jobs", terms=Terms(), timing=TIMING)
+            for name in plan.names():
+                now = await store.now()
+                request = {"kind": "report", "client_reference": name, "parameters": {}}
+                opened = workflow.open(
+                    name, request, target="http://127.0.0.1", authorised_by="test", actor="test", now=now
+                )
+                await store.add(opened)
+            for number in range(plan.workers):
+                await fleet.add(f"w{number}", await server.open_port(f"w{number}"))
+            while await store.due_in_s() is not None:
+                await asyncio.sleep(0.2)  # what other processes write tells nobody here
+            await fleet.end()
+        return Outcome(
+            operations={each.operation_id: each for each in await store.operations()},
+            histories={name: await store.history(name) for name in plan.names()},
+            trail=audit.verify(await store.links(), standing=await store.standing()),
+            ledger=boundary.provider.ledger(clock.now()),
+            facts=driver.facts,
+            strikes=driver.strikes,
+            ended=fleet.ended,
+        )
+    finally:
+        await fleet.clear()
+        await server.close()
+        await engine.close()
+        await store.close()
+
+
+def overlaps(facts: Sequence[tuple[float, ProviderFact]]) -> list[str]:
+    """Find polls of one job that were at the provider at the same time."""
+    polling: dict[str, set[int]] = defaultdict(set)
+    jobs: dict[int, str] = {}
+    found = []
+    for _, fact in facts:
+        if isinstance(fact, RequestSent) and fact.endpoint is Endpoint.STATUS and fact.job is not None:
+            jobs[fact.exchange] = fact.job
+            polling[fact.job].add(fact.exchange)
+            if len(polling[fact.job]) > 1:
+                found.append(f"{fact.job} is polled by {fact.worker} while it is being polled")
+        elif isinstance(fact, AnswerEnded) and fact.exchange in jobs:
+            polling[jobs[fact.exchange]].discard(fact.exchange)
+    return found
+
+
+def is_orderly(history: Sequence[HistoryEntry]) -> bool:
+    """Tell whether each call's intent is followed by its outcome, before the next intent."""
+    under_way: Call | None = None
+    for entry in history:
+        if entry.begins is not None:
+            if under_way is not None:
+                return False
+            under_way = entry.begins
+        elif entry.ends is not None:
+            if entry.ends is not under_way:
+                return False
+            under_way = None
+    return under_way is None
+
+
+def check(plan: Plan, outcome: Outcome) -> None:
+    told = "\n".join(outcome.strikes)
+    assert len(outcome.strikes) == plan.strikes, told
+    assert {"killed", "stopped"} <= {strike.split()[1] for strike in outcome.strikes}
+
+    created = Counter(fact.operation for _, fact in outcome.facts if isinstance(fact, JobCreated))
+    assert created == Counter(plan.names()), told
+    assert [line.operation for line in outcome.ledger if line.operation not in created] == []
+
+    failing = set(plan.names()[::10])
+    for line in outcome.ledger:
+        operation = outcome.operations[str(line.operation)]
+        assert operation.state == ("failed" if line.operation in failing else "succeeded"), (operation, told)
+        assert operation.state == line.state
+        assert operation.remote_job_id == line.job
+        if operation.state == "succeeded":
+            assert operation.collected is not None
+            kept = operation.collected
+            assert (kept.sha256, kept.records, kept.failed_items) == (line.result_sha256, line.records, 1)
+
+    assert overlaps(outcome.facts) == [], told
+    assert [name for name, history in outcome.histories.items() if not is_orderly(history)] == [], told
+    assert outcome.trail.problem is None
+    interrupted = [
+        entry
+        for history in outcome.histories.values()
+        for entry in history
+        if entry.facts.get("error") == "interrupted"
+    ]
+    assert interrupted, "nobody was struck amid a call, so this proved nothing"
+    # One that was started a moment ago may not have got as far as to listen to the signal.
+    assert set(outcome.ended) <= {0, -signal.SIGTERM}
+
+
+def test_eight_processes_on_one_postgresql_are_killed_and_frozen_at_random(postgres_url: str, tmp_path: Path) -> None:
+    plan = Plan(workers=8, operations=500, strikes=24)
+    check(plan, asyncio.run(play(plan, tmp_path, postgres_url)))
+
+
+def test_four_processes_on_one_sqlite_file_are_killed_and_frozen_at_random(tmp_path: Path) -> None:
+    plan = Plan(workers=4, operations=200, strikes=12)
+    check(plan, asyncio.run(play(plan, tmp_path, f"sqlite:///{tmp_path / 'operations.sqlite'}")))
