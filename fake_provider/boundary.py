@@ -7,24 +7,31 @@ are ``fake_provider.engine`` with ``transport`` and ``server``.
 
 import hashlib
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fake_provider.calls import Call, Create, Fetch, JobView, Problem, Refused, Served
+from fake_provider.calls import Call, Create, Fetch, Problem, Refused, Served
 from fake_provider.contract import Contract
 from fake_provider.dialects import DIALECTS
+from fake_provider.effects import (
+    Begin,
+    Copy,
+    Exchange,
+    Send,
+    StoreFate,
+    Wait,
+    WaitFor,
+    host_effects,
+)
 from fake_provider.facts import (
     AnswerEnded,
     CommitPoint,
     Endpoint,
-    EventDelivered,
-    EventSent,
     Fate,
-    FaultStruck,
     Record,
     RequestSent,
     ResultRead,
@@ -32,101 +39,20 @@ from fake_provider.facts import (
 from fake_provider.faults import Fault, FaultPlan
 from fake_provider.faults.course import Course
 from fake_provider.faults.plan import Strikes
-from fake_provider.keys import Gate
-from fake_provider.lifecycle import TERMINAL, JobState
-from fake_provider.provider import Job, LedgerLine, Provider
-from fake_provider.webhooks import Attempt, Event, Outbox, Pending
+from fake_provider.job import Job
+from fake_provider.mailroom import Mailroom
+from fake_provider.provider import LedgerLine, Provider
+from fake_provider.webhooks import Outbox
 from fake_provider.wire import Answer, Request
 from fake_provider.work import Work
 
 if TYPE_CHECKING:  # handed in, never made here
     from random import Random
 
-__all__ = [
-    "Begin",
-    "Boundary",
-    "Copy",
-    "Departure",
-    "Effect",
-    "Exchange",
-    "HostEffect",
-    "KillHost",
-    "Send",
-    "StopHost",
-    "StoreFate",
-    "Wait",
-    "WaitFor",
-]
+__all__ = ["Boundary"]
 
 _TRACEPARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _P = CommitPoint
-
-
-class Wait(msgspec.Struct, frozen=True):
-    """Go on after so many seconds."""
-
-    seconds: float
-
-
-class WaitFor(msgspec.Struct, frozen=True):
-    """Go on when the gate is open."""
-
-    gate: Gate
-
-
-class KillHost(msgspec.Struct, frozen=True):
-    """Kill the worker, now."""
-
-    worker: str
-
-
-class StopHost(msgspec.Struct, frozen=True):
-    """Freeze the worker, now, for so many seconds or (None) until someone resumes it."""
-
-    worker: str
-    for_s: float | None
-
-
-class Copy(msgspec.Struct, frozen=True):
-    """Deliver the request once more, as an exchange whose answer goes nowhere."""
-
-    request: Request
-    worker: str
-    copy_of: int
-
-
-class Begin(msgspec.Struct, frozen=True):
-    """Send the head of the answer and half of its body, and keep the rest back: something strikes in between."""
-
-    answer: Answer
-
-
-class Send(msgspec.Struct):
-    """Let the answer end in that manner. A shell that finds its client gone sets ``fate`` to say so."""
-
-    answer: Answer | None
-    fate: Fate
-
-
-HostEffect = KillHost | StopHost
-Effect = Wait | WaitFor | KillHost | StopHost | Copy | Begin | Send
-Exchange = Generator[Effect, float, None]
-
-
-class StoreFate(msgspec.Struct, frozen=True):
-    """What strikes at a client's durable write: effects on its host, and why the write is refused, if it is."""
-
-    host: tuple[HostEffect, ...] = ()
-    refuse: str | None = None
-
-
-class Departure(msgspec.Struct, frozen=True):
-    """A webhook delivery that has left: to be delivered after ``delay_s``."""
-
-    attempt: Attempt
-    pending: Pending
-    delay_s: float
-    strikes: Strikes | None
 
 
 _NOTHING: Final = StoreFate()
@@ -159,16 +85,20 @@ class Boundary:
             raise ValueError(f"there is no dialect {dialect!r}; one of {', '.join(DIALECTS)}")
         self.contract = contract
         self.dialect = DIALECTS[dialect]
+        beyond = self.dialect.cannot_promise(contract)
+        if beyond is not None:
+            raise ValueError(f"the dialect {dialect} cannot write down this contract: {beyond}")
         self.base_url = base_url.rstrip("/")
         self.plan = FaultPlan(faults, record=record)
         self.plan.when_healed(self._healed)
-        self.outbox = Outbox(contract.webhooks, secrets=webhook_secrets, random=random)
-        self.provider = Provider(contract, random=random, record=record, work=work or {}, moved=self._moved)
+        outbox = Outbox(contract.webhooks, secrets=webhook_secrets, random=random)
+        self.mail = Mailroom(self, self.plan, outbox, record=record)
+        self.provider = Provider(
+            contract, random=random, record=record, work=work or {}, moved=self.mail.job_moved, style=self.dialect
+        )
         self._record = record
         self._random = random
         self._exchanges = count(1)
-        self._came_by: dict[str, str] = {}  # job → the base URL its create came by, where that is not ours
-        self._held: list[tuple[Pending, int]] = []
         self._store: dict[tuple[str, str, str], Strikes | None] = {}
         self._heal_due = False
         self._when_changed: list[Callable[[], object]] = []
@@ -186,7 +116,7 @@ class Boundary:
         """Return when something happens next without anyone calling; 0 for at once; None for never."""
         if self._heal_due:
             return 0.0
-        job, event = self.provider.next_due(), self.outbox.next_due()
+        job, event = self.provider.next_due(), self.mail.outbox.next_due()
         return event if job is None else job if event is None else min(job, event)
 
     def when_changed(self, callback: Callable[[], object]) -> None:
@@ -199,9 +129,7 @@ class Boundary:
 
     def _healed(self) -> None:
         self._heal_due = True
-        for pending, _ in self._held:
-            self.outbox.add(pending, 0.0)
-        self._held.clear()
+        self.mail.release()
         self._changed()
 
     # -- steering --------------------------------------------------------------------------------------------------
@@ -225,8 +153,8 @@ class Boundary:
         """Return the state of everything on this side of the network, but for faults: equal for worlds that will do the
         same from here on when asked the same.
         """
-        held = [pending.event.type for pending, _ in self._held]
-        return _FINGERPRINT.encode((self.provider.fingerprint(), self.outbox.fingerprint(), held))
+        mail = self.mail.outbox.fingerprint(), self.mail.held()
+        return _FINGERPRINT.encode((self.provider.fingerprint(), *mail))
 
     def store_point(self, *, worker: str, operation: str, state: str, point: CommitPoint, now: float) -> StoreFate:
         """Return what strikes at a client's durable write: ask with ``received`` before and ``committed`` after it.
@@ -245,10 +173,10 @@ class Boundary:
         if not strikes or point not in strikes:
             return _NOTHING
         course = Course(self, Endpoint.STORE, now)
-        self._strike(course, strikes, point, exchange=None, worker=worker, operation=operation)
+        self.plan.strike(course, strikes, point, exchange=None, worker=worker, operation=operation)
         if course.refusal is not None or course.killed:
             self._store.pop(write, None)
-        return StoreFate(tuple(_host_effects(course, worker)), course.refusal)
+        return StoreFate(tuple(host_effects(course, worker)), course.refusal)
 
     # -- exchanges -------------------------------------------------------------------------------------------------
 
@@ -349,7 +277,7 @@ class Boundary:
             course.job = self.provider.job(view.id)
             request = course.request
             if request is not None and request.base_url != self.base_url:
-                self._came_by.setdefault(view.id, request.base_url)
+                self.mail.came_by.setdefault(view.id, request.base_url)
 
     def _write(self, call: Call, course: Course, number: int) -> Answer:
         request, reply = course.request, course.reply
@@ -357,7 +285,7 @@ class Boundary:
         answer = course.answer
         if answer is None:
             assert reply is not None
-            if isinstance(reply, Served) and course.job is not None:
+            if isinstance(reply, Served) and not reply.annex and course.job is not None:
                 self._record_read(course.job, reply, number)
             answer = self.dialect.write(
                 reply, call=call, request=request, contract=self.contract, now=course.now, request_id=self._request_id()
@@ -419,132 +347,16 @@ class Boundary:
             return
         was_killed, course.delay_s, course.copies = course.killed, 0.0, 0
         course.stops.clear()
-        self._strike(course, here.strikes, point, exchange=here.number, worker=here.worker, operation=here.operation)
+        self.plan.strike(
+            course, here.strikes, point, exchange=here.number, worker=here.worker, operation=here.operation
+        )
         if not was_killed:
-            for effect in _host_effects(course, here.worker):
+            for effect in host_effects(course, here.worker):
                 course.now = yield effect
         for _ in range(course.copies):
             course.now = yield Copy(here.request, here.worker, here.number)
         if course.delay_s > 0:
             course.now = yield Wait(course.delay_s)
-
-    def _strike(
-        self,
-        course: Course,
-        strikes: Strikes,
-        point: CommitPoint,
-        *,
-        exchange: int | None,
-        worker: str | None,
-        operation: str | None,
-    ) -> None:
-        course.point = point
-        for index in strikes.get(point, ()):
-            if not self.plan.is_armed(index):
-                continue  # healed while this exchange was under way
-            course.fault = index
-            if self.plan[index].strike(course):
-                self._record_strike(index, point, course.endpoint, exchange, worker, operation)
-
-    def _record_strike(
-        self,
-        index: int,
-        point: CommitPoint,
-        endpoint: Endpoint,
-        exchange: int | None,
-        worker: str | None,
-        operation: str | None,
-    ) -> None:
-        self.plan.mark_struck(index)
-        fault = self.plan[index]
-        self._record(
-            FaultStruck(
-                fault=index,
-                kind=fault.kind,
-                address=str(fault.at),
-                endpoint=endpoint,
-                point=point,
-                exchange=exchange,
-                worker=worker,
-                operation=operation,
-            )
-        )
-
-    # -- webhooks --------------------------------------------------------------------------------------------------
-
-    def event(self, view: JobView, now: float, *, kind: str | None = None, genuine: bool = True) -> Event:
-        """Write a webhook event about a job."""
-        base_url = self._came_by.get(view.id, self.base_url)
-        name, body = self.dialect.event(view, kind=kind, now=now, base_url=base_url)
-        return Event(
-            id=self.outbox.event_id(), type=name, job=view.id, operation=view.operation, body=body, genuine=genuine
-        )
-
-    def _moved(self, job: Job, now: float) -> None:
-        if not self.outbox.offered or job.synchronous:
-            return
-        if job.state in TERMINAL or (job.state is JobState.RUNNING and self.contract.webhooks.progress_events):
-            self.outbox.add(Pending(event=self.event(self.provider.view(job, now), now)), now)
-
-    def hold_until_overtaken(self, pending: Pending, fault: int) -> None:
-        self._held.append((pending, fault))
-
-    def departures(self, now: float) -> Iterator[Departure]:
-        """Let every delivery leave that is due, and return those that will arrive."""
-        while (pending := self.outbox.take(now)) is not None:
-            event = pending.event
-            strikes: Strikes | None = None
-            course = Course(self, Endpoint.WEBHOOK, now, job=self.provider.job(event.job), pending=pending)
-            if not pending.exempt:
-                strikes = self.plan.begin(Endpoint.WEBHOOK, operation=event.operation, worker=None)
-            if strikes:
-                self._strike(course, strikes, _P.BEFORE_RECEIPT, exchange=None, worker=None, operation=event.operation)
-            if course.pending is None:
-                continue
-            attempt = self.outbox.prepare(pending, now)
-            self._record(
-                EventSent(
-                    delivery=attempt.delivery,
-                    event=event.id,
-                    type=event.type,
-                    job=event.job,
-                    operation=event.operation,
-                    attempt=pending.attempt,
-                    genuine=event.genuine,
-                )
-            )
-            departure = Departure(attempt, pending, course.delay_s, strikes)
-            if pending.lost:
-                self.arrived(departure, None, now)
-            else:
-                yield departure
-
-    def arrived(self, departure: Departure, status: int | None, now: float) -> list[HostEffect]:
-        """Take note of what the receiver answered (None: nothing), and return what strikes its host."""
-        attempt, pending = departure.attempt, departure.pending
-        self._record(
-            EventDelivered(delivery=attempt.delivery, event=attempt.event, worker=attempt.worker, status=status)
-        )
-        self.outbox.answered(pending, status, now)
-        overtaken = [one for one in self._held if one[0].event.job == attempt.job]
-        for held, fault in overtaken:
-            self._held.remove((held, fault))
-            held.exempt = True
-            self._record_strike(fault, _P.BEFORE_RECEIPT, Endpoint.WEBHOOK, None, None, attempt.operation)
-            self.outbox.add(held, now)
-        if departure.strikes is None or status is None:
-            return []
-        pending.frozen = attempt
-        course = Course(self, Endpoint.WEBHOOK, now, job=self.provider.job(attempt.job), pending=pending)
-        self._strike(
-            course,
-            departure.strikes,
-            _P.DELIVERED,
-            exchange=None,
-            worker=attempt.worker,
-            operation=attempt.operation,
-        )
-        return list(_host_effects(course, attempt.worker)) if attempt.worker is not None else []
 
 
 class _Here(msgspec.Struct, frozen=True):
@@ -559,15 +371,6 @@ class _Here(msgspec.Struct, frozen=True):
 
 
 _NO_ANSWER: Final = Answer(status=0, headers=(), body=b"")
-
-
-def _host_effects(course: Course, worker: str) -> Iterator[HostEffect]:
-    """A host that dies is not frozen as well."""
-    if course.killed:
-        yield KillHost(worker)
-        return
-    for for_s in course.stops:
-        yield StopHost(worker, for_s)
 
 
 @lru_cache(maxsize=256)

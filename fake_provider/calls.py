@@ -5,13 +5,16 @@ these.
 """
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
 from fake_provider.contract import LookupBy
 from fake_provider.facts import Endpoint
+from fake_provider.results import Tally
 
 __all__ = [
+    "Browse",
     "Call",
     "Cancel",
     "Cancelled",
@@ -25,10 +28,14 @@ __all__ = [
     "Lookup",
     "Problem",
     "Read",
+    "ReadUpload",
     "Refused",
     "Reply",
     "ResultReference",
     "Served",
+    "Upload",
+    "Uploaded",
+    "UploadedFile",
 ]
 
 
@@ -53,7 +60,7 @@ class Problem(StrEnum):
     LINK_INVALID = "link_invalid"
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One request, understood. With a ``refusal`` it was understood well enough to be refused."""
 
     endpoint: Endpoint = Endpoint.OTHER
@@ -69,6 +76,25 @@ class Create(Call, frozen=True, kw_only=True):
     canonical: bytes = b""  # what the request means; equal for equal requests
     fingerprint: str = ""  # "sha256:…" of the body as sent
     operation_id: str | None = None
+    upload: str | None = None  # the uploaded document that the job is to work through
+    memo: Any = None  # what the dialect wants to tell again with the job; nobody else looks at it
+
+
+class Upload(Call, frozen=True, kw_only=True):
+    """Keep a document that later creates refer to."""
+
+    name: str = ""
+    purpose: str = ""
+    content: bytes = b""
+    items: tuple[str, ...] = ()  # what the client calls the items in it
+    complaint: str | None = None  # what is wrong with it: the job that is to work through it fails, and says so
+
+
+class ReadUpload(Call, frozen=True, kw_only=True):
+    """Read an uploaded document, or (``content``) what is in it."""
+
+    upload: str = ""
+    content: bool = False
 
 
 class Read(Call, frozen=True, kw_only=True):
@@ -80,9 +106,10 @@ class Cancel(Call, frozen=True, kw_only=True):
 
 
 class Fetch(Call, frozen=True, kw_only=True):
-    """Read a result. ``expires`` and ``signature`` come with a signed URL."""
+    """Read a result. ``expires`` and ``signature`` come with a signed URL; ``annex`` asks for what lies beside it."""
 
     endpoint: Endpoint = Endpoint.RESULT
+    annex: bool = False
     expires: int | None = None
     signature: str | None = None
 
@@ -93,12 +120,20 @@ class Lookup(Call, frozen=True, kw_only=True):
     value: str = ""
 
 
-class JobError(msgspec.Struct, frozen=True):
+class Browse(Call, frozen=True, kw_only=True):
+    """List all jobs, the newest first, whoever's they are: a look-up for a client that finds its own among them."""
+
+    endpoint: Endpoint = Endpoint.LOOKUP
+    after: str | None = None  # the last job of the page before
+    limit: int = 20
+
+
+class JobError(msgspec.Struct, frozen=True, gc=False):
     code: str
     message: str
 
 
-class ResultReference(msgspec.Struct, frozen=True, kw_only=True):
+class ResultReference(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What a finished job says of its result. None where the contract promises no such statement."""
 
     content_type: str = "application/json"
@@ -107,12 +142,13 @@ class ResultReference(msgspec.Struct, frozen=True, kw_only=True):
     records: int | None = None
     failed: int | None = None
     inline: bytes | None = None  # the JSON itself
+    has_annex: bool = False
     expires: int | None = None  # signed URL: when it stops working, seconds since the epoch
     signature: str | None = None  # signed URL
     elsewhere: str | None = None  # an origin other than the request's, where a fault has put it
 
 
-class JobView(msgspec.Struct, frozen=True, kw_only=True):
+class JobView(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A job as told to a client at one moment. ``state`` is a ``JobState`` unless a fault has put in another word."""
 
     id: str
@@ -124,9 +160,25 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     result: ResultReference | None = None
     error: JobError | None = None
     partial_effects: tuple[str, ...] = ()
+    started_at: float | None = None  # None: it did not start yet
+    counts: Tally | None = None  # of its items; None where the contract promises no counts
+    upload: str | None = None
+    memo: Any = None
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class UploadedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """An uploaded document in the provider's keeping."""
+
+    id: str
+    name: str
+    purpose: str
+    content: bytes
+    created_at: float
+    items: tuple[str, ...] = ()
+    complaint: str | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the provider has to say to one call."""
 
 
@@ -141,6 +193,14 @@ class Found(Reply, frozen=True, kw_only=True):
 
 class Listed(Reply, frozen=True, kw_only=True):
     views: tuple[JobView, ...]
+    more: bool = False  # there is another page
+
+
+class Uploaded(Reply, frozen=True, kw_only=True):
+    """``content``: the document itself was asked for."""
+
+    file: UploadedFile
+    content: bool = False
 
 
 class Cancelled(Reply, frozen=True, kw_only=True):
@@ -156,6 +216,7 @@ class Served(Reply, frozen=True, kw_only=True):
     job: str
     operation: str | None
     body: bytes
+    annex: bool = False
     content_type: str = "application/json"
     sha256: str | None = None
 

@@ -21,7 +21,18 @@ from fake_provider.server import LOGGER, LOOPBACK, problem
 from fake_provider.sessions import HostOutOfReach, NoSuchSession, Session, Sessions, SessionsFull, SessionTerms
 from fake_provider.wire import MAX_BODY_BYTES
 
-__all__ = ["CALLS", "MAX_ADVANCE_S", "MAX_PAGE", "Control"]
+__all__ = [
+    "CALLS",
+    "MAX_ADVANCE_S",
+    "MAX_PAGE",
+    "Advance",
+    "Call",
+    "Control",
+    "Failure",
+    "NewSession",
+    "Page",
+    "Since",
+]
 
 MAX_PAGE: Final = 1_000
 """Facts in one answer; the rest is on the next page."""

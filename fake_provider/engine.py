@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from typing import Final, Protocol
 
-from fake_provider.boundary import (
+from fake_provider.boundary import Boundary
+from fake_provider.clock import Clock, ManualClock
+from fake_provider.effects import (
     Begin,
-    Boundary,
     Copy,
-    Departure,
     Effect,
     Exchange,
     HostEffect,
@@ -23,8 +23,8 @@ from fake_provider.boundary import (
     Wait,
     WaitFor,
 )
-from fake_provider.clock import Clock, ManualClock
 from fake_provider.facts import Fate
+from fake_provider.mailroom import Departure
 from fake_provider.webhooks import Attempt
 from fake_provider.wire import Answer, Request
 
@@ -278,7 +278,7 @@ class Engine:
         if due is not None and now < due <= now + _CLOCK_GRAIN_S:
             now = due
         self.boundary.advance(now)
-        for departure in self.boundary.departures(now):
+        for departure in self.boundary.mail.departures(now):
             task = self.loop.create_task(self._bring(departure), context=self.context)
             self._deliveries.add(task)
             task.add_done_callback(self._deliveries.discard)
@@ -294,6 +294,6 @@ class Engine:
                 status = await self._deliver(departure.attempt)
         except TimeoutError:
             pass  # a receiver that does not answer is what None says
-        for effect in self.boundary.arrived(departure, status, self.clock.now()):
+        for effect in self.boundary.mail.arrived(departure, status, self.clock.now()):
             self.affect(effect)
         self.arm()

@@ -20,7 +20,7 @@ KEPT_IN_MEMORY: Final = 10_000
 _DECIMALS: Final = 6
 
 
-class Logged(msgspec.Struct, frozen=True):
+class Logged(msgspec.Struct, frozen=True, gc=False):
     """A fact in its place: ``seq`` from 0 without gaps, ``at`` in seconds since the session began."""
 
     seq: int
@@ -71,7 +71,7 @@ class FactLog:
     def read(self, start: int, limit: int) -> list[Logged]:
         """Return up to ``limit`` facts from number ``start`` on."""
         found: list[Logged] = []
-        spilled = len(self._spilled)
+        spilled = self._length - len(self._recent)
         if start < spilled and self._file is not None:
             self._file.seek(self._spilled[start])
             found = [_DECODER.decode(self._file.readline()) for _ in range(min(limit, spilled - start))]
@@ -88,10 +88,11 @@ class FactLog:
         try:
             while True:
                 news.clear()
-                for logged in self.read(start, _AT_ONCE):
+                found = self.read(start, _AT_ONCE)
+                for logged in found:
                     start = logged.seq + 1
                     yield logged
-                if start < self._length:
+                if found:
                     continue
                 if self._closed:
                     return
@@ -100,14 +101,13 @@ class FactLog:
             self._listeners.discard(news)
 
     def close(self) -> None:
-        """End every ``follow`` and give the file back."""
+        """End every ``follow`` and give the file back; what is in memory can still be read."""
         self._closed = True
         for listener in self._listeners:
             listener.set()
         if self._file is not None:
             self._file.close()
             self._file = None
-            self._spilled = array("Q")
 
 
 _AT_ONCE: Final = 1_000

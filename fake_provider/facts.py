@@ -68,7 +68,7 @@ class Fate(StrEnum):
     ABANDONED = "abandoned"  # the client went away before the answer was there
 
 
-class Fact(msgspec.Struct, frozen=True, tag_field="fact", kw_only=True, omit_defaults=True):
+class Fact(msgspec.Struct, frozen=True, gc=False, tag_field="fact", kw_only=True, omit_defaults=True):
     """One thing that happened. Subclasses are the vocabulary."""
 
 

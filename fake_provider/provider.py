@@ -5,7 +5,6 @@ goes out as facts. It knows neither HTTP nor faults; a fault that makes the prov
 told (``fake_provider.faults``), or calls one of the few methods here that say so.
 """
 
-import hashlib
 import hmac
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fake_provider.calls import (
+    Browse,
     Call,
     Cancel,
     Cancelled,
@@ -29,10 +29,12 @@ from fake_provider.calls import (
     Lookup,
     Problem,
     Read,
+    ReadUpload,
     Refused,
     Reply,
-    ResultReference,
     Served,
+    Upload,
+    UploadedFile,
 )
 from fake_provider.contract import (
     CancelEffect,
@@ -44,28 +46,27 @@ from fake_provider.contract import (
     ResultKind,
 )
 from fake_provider.facts import CancelTaken, JobCreated, JobMoved, Record
+from fake_provider.job import HELD, Job, Teller
 from fake_provider.keys import KeyBook, Ticket
-from fake_provider.lifecycle import TERMINAL, JobState, move
-from fake_provider.results import ResultBody, make_result
+from fake_provider.lifecycle import JobState, move
+from fake_provider.results import Style, make_result
+from fake_provider.uploads import Uploads
 from fake_provider.work import DEFAULT, Work
 
 if TYPE_CHECKING:  # handed in, never made here
     from random import Random
 
-__all__ = ["HELD", "MAX_JOBS", "ControlError", "Job", "LedgerLine", "Provider"]
+__all__ = ["MAX_JOBS", "ControlError", "LedgerLine", "Provider"]
 
 MAX_JOBS: Final = 100_000
 """Jobs one provider keeps. Past that a create is refused: a run that makes more is a client gone wild, not a test."""
-
-HELD: Final = "cancel_never_confirmed"
-"""The one kind of fault that keeps a job from ending at all."""
 
 
 class ControlError(ValueError):
     """Someone who steers the provider asked for what is not there. The message says what there is."""
 
 
-class LedgerLine(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One job in the provider's books."""
 
     job: str
@@ -74,32 +75,6 @@ class LedgerLine(msgspec.Struct, frozen=True, kw_only=True):
     result_sha256: str | None = None
     records: int | None = None
     failed_items: int | None = None
-
-
-class Job(msgspec.Struct, kw_only=True):
-    """One piece of work. The only thing here that changes."""
-
-    id: str
-    operation: str | None
-    operation_id: str | None
-    token: str | None
-    work: Work
-    created_at: float
-    updated_at: float
-    starts_at: float
-    ends_at: float
-    state: JobState = JobState.QUEUED
-    synchronous: bool = False
-    error: JobError | None = None
-    result: ResultBody | None = None
-    reads: int = 0
-    partial_effects: tuple[str, ...] = ()
-    stuck: str | None = None  # the fault kind that keeps a cancel from being carried out
-    hidden: bool = False  # by a fault: status reads do not find it
-
-    @property
-    def finished(self) -> bool:
-        return self.state in TERMINAL
 
 
 class Provider:
@@ -113,18 +88,22 @@ class Provider:
         record: Record,
         work: Mapping[str, Work],
         moved: Callable[[Job, float], None],
+        style: Style,
     ) -> None:
         """Args:
         random: makes the ids, so that equal seeds give equal runs.
         record: takes each fact.
         work: what the jobs of an operation do, by operation; ``"default"`` for those not named.
         moved: told of each job that changed its state, and when.
+        style: how ids and results are written.
         """
         self.contract = contract
         self._random = random
         self._record = record
         self._work = dict(work)
         self._moved = moved
+        self._style = style
+        self.uploads = Uploads(prefix=style.upload_prefix, random=random)
         self._default = self._work.pop(DEFAULT, Work())
         stubborn = sorted(name for name, one in {DEFAULT: self._default, **self._work}.items() if not one.heeds_cancel)
         if stubborn and contract.cancel.effect is not CancelEffect.BEST_EFFORT:
@@ -132,7 +111,7 @@ class Provider:
                 f"work {stubborn[0]!r} has heeds_cancel: false, which only a contract with cancel.effect: best_effort "
                 f"allows; this one says {contract.cancel.effect}"
             )
-        self._secret = random.randbytes(32)
+        self._teller = Teller(contract, secret=random.randbytes(32))
         self.keys = KeyBook(contract.idempotency)
         self._jobs: dict[str, Job] = {}  # by each id a job answers to
         self._books: list[Job] = []  # every job ever created, in order
@@ -193,12 +172,16 @@ class Provider:
 
     def _finish(self, job: Job, after: JobState, now: float, *, cause: str, error: str | None = None) -> None:
         if after is JobState.SUCCEEDED:
-            job.result = make_result(job.operation, job.work)
+            job.result = make_result(job.operation, job.work, self._style, job.items)
         elif after is JobState.FAILED:
             job.error = JobError("job_failed", error or job.work.error or "the work could not be done")
         if cause == "schedule" and job.stuck:
             cause = job.stuck
         self._move(job, after, now, cause=cause)
+
+    def view(self, job: Job, now: float) -> JobView:
+        """Return the job as it is told at ``now``."""
+        return self._teller.view(job, now)
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -214,6 +197,12 @@ class Provider:
             return self._create(call, exchange, now, ticket or Ticket())
         if isinstance(call, Lookup):
             return self._look_up(call, now)
+        if isinstance(call, Browse):
+            return self._browse(call, now)
+        if isinstance(call, Upload):
+            return self.uploads.keep(call, now)
+        if isinstance(call, ReadUpload):
+            return self.uploads.read(call)
         job = self._jobs.get(call.job or "")
         if job is None or (job.hidden and isinstance(call, Read)):
             return Refused(problem=Problem.NOT_FOUND, detail=f"there is no job {call.job}", job=call.job)
@@ -236,7 +225,10 @@ class Provider:
             return Created(view=self.view(job, now) if current and job else key.view, replayed=True)
         if len(self._books) >= MAX_JOBS:
             return Refused(problem=Problem.TOO_MANY_JOBS, detail=f"this provider keeps at most {MAX_JOBS} jobs")
-        job = self._new_job(call, exchange, now)
+        source = self.uploads.get(call.upload) if call.upload is not None else None
+        if call.upload is not None and source is None:
+            return Refused(problem=Problem.INVALID_REQUEST, detail=f"there is no uploaded document {call.upload}")
+        job = self._new_job(call, source, exchange, now)
         view = self.view(job, now)
         if key is not None:
             key.commit(view)
@@ -244,8 +236,10 @@ class Provider:
             self._move(job, JobState.RUNNING, now, cause="schedule")
         return Created(view=view)
 
-    def _new_job(self, call: Create, exchange: int, now: float) -> Job:
+    def _new_job(self, call: Create, source: UploadedFile | None, exchange: int, now: float) -> Job:
         work = self._work.get(call.operation or "", self._default)
+        if source is not None and source.complaint is not None:
+            work = Work(takes_s=0, outcome="failed", error=source.complaint, records=0)
         synchronous = self.contract.create_answer is CreateAnswer.SYNCHRONOUS
         starts_at = now + work.queued_s
         job = Job(
@@ -260,6 +254,9 @@ class Provider:
             starts_at=starts_at,
             ends_at=starts_at + work.takes_s,
             synchronous=synchronous,
+            items=source.items if source is not None else None,
+            upload=call.upload,
+            memo=call.memo,
         )
         self._jobs[job.id] = job
         self._books.append(job)
@@ -299,6 +296,19 @@ class Provider:
         }[call.by]
         shown = (job for job in index.get(call.value, ()) if job.created_at + promised.lag_s <= now)
         return Listed(views=tuple(self.view(job, now) for job in shown))
+
+    def _browse(self, call: Browse, now: float) -> Reply:
+        promised = self.contract.lookup
+        if promised.by is LookupBy.NONE:
+            return Refused(problem=Problem.NOT_OFFERED, detail="this provider offers no such look-up")
+        shown = [job for job in reversed(self._books) if job.created_at + promised.lag_s <= now]
+        if call.after is not None:
+            last = self._jobs.get(call.after)
+            if last not in shown:
+                return Refused(problem=Problem.NOT_FOUND, detail=f"there is no job {call.after} to go on after")
+            shown = shown[shown.index(last) + 1 :]
+        page = tuple(self.view(job, now) for job in shown[: call.limit])
+        return Listed(views=page, more=len(shown) > len(page))
 
     def _cancel(self, job: Job, exchange: int, now: float) -> Reply:
         promised = self.contract.cancel
@@ -346,7 +356,9 @@ class Provider:
         if promised.kind is ResultKind.INLINE or job.synchronous:
             return Refused(problem=Problem.NOT_OFFERED, detail="the job itself holds its result", job=job.id)
         if promised.kind is ResultKind.SIGNED_URL:
-            if call.expires is None or not hmac.compare_digest(self._sign(job, call.expires), call.signature or ""):
+            if call.expires is None or not hmac.compare_digest(
+                self._teller.sign(job, call.expires), call.signature or ""
+            ):
                 return Refused(problem=Problem.LINK_INVALID, detail="this link was not signed here", job=job.id)
             if now >= call.expires:
                 detail = "this link has expired; the job's status holds a new one"
@@ -354,6 +366,8 @@ class Provider:
         if job.result is None:
             problem = Problem.RESULT_GONE if job.finished else Problem.NOT_FINISHED
             return Refused(problem=problem, detail=f"the job is {job.state}: it has no result", job=job.id)
+        if call.annex:
+            return self._serve_annex(job)
         if promised.kind is ResultKind.ONE_TIME and job.reads:
             return Refused(problem=Problem.RESULT_GONE, detail="this result was read and is kept no longer", job=job.id)
         job.reads += 1
@@ -364,48 +378,12 @@ class Provider:
             sha256=job.result.sha256 if promised.checksum else None,
         )
 
-    # -- what is told of a job -------------------------------------------------------------------------------------
-
-    def view(self, job: Job, now: float) -> JobView:
-        """Return the job as it is told at ``now``."""
-        return JobView(
-            id=job.id,
-            operation=job.operation,
-            state=job.state,
-            progress=self._progress(job, now) if self.contract.status.progress else None,
-            created_at=job.created_at,
-            updated_at=job.updated_at,
-            result=self._reference(job, now) if job.result is not None else None,
-            error=job.error,
-            partial_effects=job.partial_effects if job.state in _LEAVES_EFFECTS else (),
-        )
-
     @staticmethod
-    def _progress(job: Job, now: float) -> int:
-        if job.state is JobState.SUCCEEDED:
-            return 100
-        until = job.updated_at if job.finished else now
-        ran, takes = until - job.starts_at, job.ends_at - job.starts_at
-        return max(0, min(99, int(100 * ran / takes))) if takes > 0 else 0
-
-    def _reference(self, job: Job, now: float) -> ResultReference:
-        promised, result = self.contract.result, job.result
-        assert result is not None
-        inline = promised.kind is ResultKind.INLINE or job.synchronous
-        signed = promised.kind is ResultKind.SIGNED_URL and not inline
-        expires = int(now + promised.url_lifetime_s) if signed else None
-        return ResultReference(
-            size=len(result.body) if promised.size else None,
-            sha256=result.sha256 if promised.checksum else None,
-            records=result.records if promised.record_count else None,
-            failed=result.failed if promised.record_count else None,
-            inline=result.body if inline else None,
-            expires=expires,
-            signature=self._sign(job, expires) if expires is not None else None,
-        )
-
-    def _sign(self, job: Job, expires: int) -> str:
-        return hmac.new(self._secret, f"{job.id}.{expires}".encode(), hashlib.sha256).hexdigest()[:32]
+    def _serve_annex(job: Job) -> Reply:
+        annex = job.result.annex if job.result is not None else None
+        if annex is None:
+            return Refused(problem=Problem.NOT_FOUND, detail="nothing lies beside this result", job=job.id)
+        return Served(job=job.id, operation=job.operation, body=annex, annex=True)
 
     # -- steering and reading the books ----------------------------------------------------------------------------
 
@@ -461,7 +439,7 @@ class Provider:
 
     def _mint_id(self) -> str:
         minted, self._next_id = self._next_id, None
-        return minted or f"job_{self._random.getrandbits(64):016x}"
+        return minted or f"{self._style.job_prefix}{self._random.getrandbits(64):016x}"
 
     def finish_early(self, job: Job, now: float, *, cause: str) -> None:
         """Let a job come to its own end at once; of no effect on a finished one."""
@@ -501,7 +479,7 @@ class Provider:
             for job in self._books
         ]
         answered_for = [number[id(job)] for job in self._jobs.values()]
-        return jobs, answered_for, self._next_id is not None, self.keys.fingerprint()
+        return jobs, answered_for, self._next_id is not None, self.keys.fingerprint(), self.uploads.fingerprint()
 
     def ledger(self, now: float) -> list[LedgerLine]:
         """Return every job in order of creation, as it truly is at ``now``."""
@@ -517,6 +495,3 @@ class Provider:
             )
             for job in self._books
         ]
-
-
-_LEAVES_EFFECTS: Final = frozenset({JobState.CANCELLED, JobState.FAILED})

@@ -1,15 +1,17 @@
-"""The result of a job: generated from its work, the same bytes each time it is asked for."""
+"""The result of a job: its rows, decided from the job's work. How they are written is the dialect's business."""
 
 import hashlib
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from fake_provider.work import Work
 
-__all__ = ["ResultBody", "canonical_json", "make_result"]
+__all__ = ["ResultBody", "Row", "Style", "Tally", "canonical_json", "make_result", "rows_of", "tally"]
 
-_CANONICAL = msgspec.json.Encoder(order="sorted")
+_CANONICAL: Final = msgspec.json.Encoder(order="sorted")
+_REASON: Final = "the source row could not be read"
 
 
 def canonical_json(value: Any) -> bytes:
@@ -17,24 +19,84 @@ def canonical_json(value: Any) -> bytes:
     return _CANONICAL.encode(value)
 
 
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one item. One without an ``id`` is no outcome but an error where an outcome should be."""
+
+    id: str | None
+    error: str | None = None  # None: it went well
+
+
+class Style(Protocol):
+    """How a provider names things and writes results down. A dialect is one."""
+
+    job_prefix: str  # job ids begin with it
+    upload_prefix: str  # ids of uploaded documents begin with it
+
+    def result(self, operation: str | None, rows: Sequence[Row]) -> tuple[bytes, bytes | None]:
+        """Write rows down, the same bytes for the same rows.
+
+        Returns:
+            the result, which is what checksum and size are of; and what is served beside it, if anything is.
+        """
+        ...
+
+
 class ResultBody(msgspec.Struct, frozen=True, kw_only=True):
     """A result as the provider would send it unharmed."""
 
     body: bytes
     sha256: str  # hex
-    records: int
+    rows: tuple[Row, ...]
+    annex: bytes | None = None  # served beside the result, under an id of its own
+
+    @property
+    def records(self) -> int:
+        return len(self.rows)
+
+    @property
+    def failed(self) -> int:
+        return sum(row.error is not None for row in self.rows)
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """How many items a job has, and what became of them so far."""
+
+    total: int
+    succeeded: int
     failed: int
 
 
-def make_result(operation: str | None, work: Work) -> ResultBody:
-    """Return the report of ``operation``: ``work.records`` rows, the last ``work.failed_items`` of them failed."""
-    good = work.records - work.failed_items
-    rows: list[dict[str, str]] = [{"id": f"r{number}", "status": "ok"} for number in range(1, good + 1)]
-    rows += [
-        {"id": f"r{number}", "status": "failed", "error": "the source row could not be read"}
-        for number in range(good + 1, work.records + 1)
-    ]
-    body = canonical_json({"client_reference": operation, "records": rows})
-    return ResultBody(
-        body=body, sha256=hashlib.sha256(body).hexdigest(), records=work.records, failed=work.failed_items
+def _counts(work: Work, items: Sequence[str] | None) -> tuple[int, int]:
+    """Return how many items there are, and how many of them fail: all, if all of the work's own do."""
+    if items is None:
+        return work.records, work.failed_items
+    total = len(items)
+    return total, total if work.failed_items >= work.records > 0 else min(work.failed_items, total)
+
+
+def rows_of(work: Work, items: Sequence[str] | None) -> tuple[Row, ...]:
+    """Return the rows of a finished job, the last ones failed.
+
+    Args:
+        items: what the client calls them; None where the work alone says how many there are.
+    """
+    total, failed = _counts(work, items)
+    names = items if items is not None else [f"r{number}" for number in range(1, total + 1)]
+    return tuple(
+        Row(id=name, error=_REASON if number > total - failed else None) for number, name in enumerate(names, start=1)
     )
+
+
+def tally(work: Work, items: Sequence[str] | None, progress: int) -> Tally:
+    """Return the counts of a job at so many per cent."""
+    total, failing = _counts(work, items)
+    done = total * progress // 100
+    good = min(done, total - failing)
+    return Tally(total, good, done - good)
+
+
+def make_result(operation: str | None, work: Work, style: Style, items: Sequence[str] | None = None) -> ResultBody:
+    """Return the result of a job of ``operation``."""
+    rows = rows_of(work, items)
+    body, annex = style.result(operation, rows)
+    return ResultBody(body=body, annex=annex, sha256=hashlib.sha256(body).hexdigest(), rows=rows)

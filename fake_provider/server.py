@@ -17,7 +17,7 @@ import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 from aiohttp.http import HttpProcessingError
 
-from fake_provider.boundary import Send
+from fake_provider.effects import Send
 from fake_provider.engine import Engine, Passage
 from fake_provider.facts import Fate
 from fake_provider.webhooks import Attempt

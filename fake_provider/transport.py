@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import httpx2
 
-from fake_provider.boundary import Send
+from fake_provider.effects import Send
 from fake_provider.engine import Engine, Passage
 from fake_provider.facts import Fate
 from fake_provider.wire import Answer, Request

@@ -17,7 +17,7 @@ MAX_BODY_BYTES = 1 << 20
 """Larger request bodies are answered 413: a job is described in far less, and a fake must not fill up by accident."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Request(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One request as it reached the provider's door."""
 
     method: str
@@ -30,7 +30,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere_url: str = ELSEWHERE  # an origin that is not the provider's, for redirects to lead to
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Answer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One answer, and what it means."""
 
     status: int

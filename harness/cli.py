@@ -5,10 +5,11 @@ Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted. Impo
 """
 
 import io
+import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 if TYPE_CHECKING:
-    from harness.report.machine import Report
+    from harness.report.machine import ExploreReport, Report
     from harness.report.terminal import Screen
     from harness.runner import Result
     from harness.subjects import Subject
@@ -76,6 +77,12 @@ _json = click.option(
     type=click.Path(dir_okay=False, writable=True, allow_dash=True),
     help="Write the report as JSON; - for standard output, and then nothing else goes there.",
 )
+_html = click.option(
+    "--html",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the report as a page for a browser: DIR/index.html, which needs nothing else.",
+)
 
 
 @cli.command(cls=_WithCommand)
@@ -88,6 +95,7 @@ _json = click.option(
 @_one_shot
 @_logs
 @_json
+@_html
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -98,6 +106,7 @@ def check(
     one_shot: bool,
     logs: Path | None,
     json_file: str | None,
+    html: Path | None,
 ) -> None:
     """Run scenarios against a client, in every mode it offers."""
     with _errors():
@@ -127,6 +136,7 @@ def check(
         screen.results(outcomes)
         screen.left_out(left_out)
         _keep_logs(logs, results)
+        _draw(html, screen, report, results, {each.name: each.summary for each in chosen.values()})
         _finish(screen, report, json_file)
 
 
@@ -144,6 +154,7 @@ def check(
 )
 @click.option("--contract", metavar="NAME|FILE", help="Keep to one contract; drawn for each run if left out.")
 @_json
+@_html
 @click.pass_context
 def explore(
     ctx: click.Context,
@@ -154,6 +165,7 @@ def explore(
     seed: int,
     save: Path,
     json_file: str | None,
+    html: Path | None,
 ) -> None:
     """Look for a failure with Hypothesis: random commands, faults and times, shrunk to the shortest story."""
     with _errors():
@@ -167,6 +179,55 @@ def explore(
         found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
         report = explored(under_test.name, seed, found)
         screen.exploration(report)
+        _draw_exploration(html, screen, report, under_test)
+        _finish(screen, report, json_file)
+
+
+@cli.command(cls=_WithCommand)
+@_subject
+@click.option("--scenario", "names", metavar="NAME", multiple=True, help="A name or a file; the core ones if none.")
+@click.option("--faults", type=click.IntRange(1, 3), default=1, show_default=True, help="Most faults in one run.")
+@click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@click.option("--cores", type=click.IntRange(min=1), help="Processes to use; as many as there are cores if left out.")
+@click.option("--most-runs", type=click.IntRange(min=1), help="Make no more runs than this, and count the rest.")
+@click.option(
+    "--save",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".jobsworth"),
+    show_default=True,
+    help="Where the shrunk run of each rule that broke goes, as a scenario.",
+)
+@_json
+@click.pass_context
+def sweep(
+    ctx: click.Context,
+    subject: str | None,
+    names: tuple[str, ...],
+    faults: int,
+    seed: int | None,
+    cores: int | None,
+    most_runs: int | None,
+    save: Path,
+    json_file: str | None,
+) -> None:
+    """Put every fault at every place of a story, one by one or two or three together."""
+    with _errors():
+        from harness.explore.sweep import CORE
+        from harness.explore.sweep import sweep as run
+        from harness.report.machine import swept
+        from scenarios.loading import find
+
+        screen = _screen(json_file)
+        under_test = _resolved(ctx, subject, "simulated")
+        chosen = [find(name) for name in names or CORE]
+        with screen.counting() as tell:
+            found = run(
+                under_test, chosen, faults=faults, seed=seed, cores=cores, most_runs=most_runs, save=save, tell=tell
+            )
+        words = ["jobsworth", "sweep", under_test.name, *(f"--scenario={name}" for name in names), f"--faults={faults}"]
+        words += [f"--seed={seed}"] * (seed is not None) + [f"--most-runs={most_runs}"] * (most_runs is not None)
+        report = swept(under_test.name, seed or 0, found, reproduce=shlex.join(words))
+        screen.sweep(report)
         _finish(screen, report, json_file)
 
 
@@ -178,6 +239,7 @@ def explore(
 @_one_shot
 @_logs
 @_json
+@_html
 @click.pass_context
 def replay(
     ctx: click.Context,
@@ -188,6 +250,7 @@ def replay(
     one_shot: bool,
     logs: Path | None,
     json_file: str | None,
+    html: Path | None,
 ) -> None:
     """Run one scenario and tell what happened."""
     with _errors():
@@ -207,7 +270,9 @@ def replay(
         screen.story(tell(result.history, outcome.findings))
         screen.judged(outcome)
         screen.say(f"reproduce: {outcome.reproduce}")
-        _finish(screen, report_of(under_test.name, outcome.seed, (outcome,)), json_file)
+        report = report_of(under_test.name, outcome.seed, (outcome,))
+        _draw(html, screen, report, [result], {chosen.name: chosen.summary})
+        _finish(screen, report, json_file)
 
 
 @cli.command()
@@ -307,6 +372,52 @@ def _finish(screen: "Screen", report: "Report", json_file: str | None) -> NoRetu
     if json_file is not None:
         _write(json_file, to_json(report))
     raise click.exceptions.Exit(report.verdict.exit_code)
+
+
+def _draw(
+    directory: Path | None,
+    screen: "Screen",
+    report: "Report",
+    results: "Sequence[Result]",
+    summaries: Mapping[str, str],
+    notes: Mapping[str, str] | None = None,
+) -> None:
+    """Write the page for a browser, if one is wanted, and say where it is."""
+    if directory is None:
+        return
+    from harness.report.html import Shown, page, write
+
+    shown = [
+        Shown(
+            subject=report.subject,
+            outcome=result.outcome,
+            history=result.history,
+            summary=summaries.get(result.outcome.scenario, ""),
+            logs=result.logs,
+        )
+        for result in results
+    ]
+    screen.say(f"page: {write(directory, page(shown, report, notes=notes))}")
+
+
+def _draw_exploration(directory: Path | None, screen: "Screen", report: "ExploreReport", subject: "Subject") -> None:
+    """The page of an exploration: what it reached and, if it found something, the shrunk run, made once more."""
+    if directory is None:
+        return
+    from harness.runner import run
+    from scenarios.loading import find
+
+    saved = report.saved_scenario
+    story = find(saved) if saved is not None else None
+    results = [run(story, subject, mode="simulated", source=saved)] if story is not None else []
+    summaries = {story.name: story.summary} if story is not None else {}
+    kinds = sorted(report.faults_struck_by_kind.items(), key=lambda item: -item[1])
+    notes = {
+        "examples": str(report.examples),
+        "steps": str(report.steps),
+        "faults struck": ", ".join(f"{kind} {count}" for kind, count in kinds) or "none",
+    }
+    _draw(directory, screen, report, results, summaries, notes)
 
 
 def _keep_logs(directory: Path | None, results: "Sequence[Result]") -> None:

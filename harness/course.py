@@ -19,6 +19,7 @@ from fake_provider.provider import ControlError
 from harness.history import (
     Claimed,
     Commanded,
+    CommandRefused,
     Entry,
     History,
     LedgerRead,
@@ -55,6 +56,8 @@ EXPECTATION: Final = "scenario-expectation"
 
 _REST_CHECK_S: Final = {"simulated": 1.0, "process": 0.1}
 """How often the workers are asked whether all is at rest. Virtual seconds cost nothing; real ones are waited for."""
+
+_START_CHECK_S: Final = 0.01
 
 
 class Course:
@@ -97,7 +100,9 @@ class Course:
         self._given: set[tuple[str, str]] = set()  # commands given, by operation
         self._lives: dict[str, int] = {}  # of each worker, the one it is in
         self._open: dict[tuple[str, str], _Given] = {}  # the last of each
+        self._starting: dict[str, asyncio.Future[Any]] = {}  # by operation: told to a client that has not called yet
         self._claims: list[Claim] = []
+        self._refused: set[str] = set()  # operations of which a command was refused
         self._doubts: list[str] = []
         self._called = False
         self._crash: str | None = None  # of the worker that crashed last
@@ -128,6 +133,21 @@ class Course:
         if delay > 0:
             await asyncio.sleep(delay)
         await self.stage.settle()
+
+    async def await_start(self, within_s: float) -> float:
+        """Wait until what was told last has come up, where each command starts a program: it calls, or it is done.
+
+        Returns:
+            how long that took. The story's clock stands still meanwhile: how fast a program starts is no part of it.
+        """
+        began = self.now()
+        while self._first_worker() is not None and self.now() < began + within_s:
+            self._starting = {name: done for name, done in self._starting.items() if not done.done()}
+            if not self._starting:
+                break
+            await self.advance_to(self.now() + _START_CHECK_S)
+        self._starting.clear()
+        return self.now() - began
 
     async def apply(self, step: Step) -> None:
         """Do one step of a story at this moment. A step that has no object (no worker to kill) is a doubt, not an
@@ -206,7 +226,10 @@ class Course:
             )
         )
         self._given.add(key)
+        busy = key in self._open and not self._open[key].done.done()
         done = await self.stage.command(told, order.command, order.operation, order.arguments)
+        if not busy:
+            self._starting[order.operation] = done
         if not order.changed:
             self._open[key] = _Given(order, told, self._lives.get(told, 0), done)
 
@@ -311,6 +334,8 @@ class Course:
         # A run that broke off did not come to its end: what should be true there is not judged.
         findings = judgement.findings if trouble else (*judgement.findings, *self._broken_expectations())
         verdict, reason = decide(findings=findings, doubts=self._all_doubts(judgement, trouble))
+        if trouble and findings:
+            reason = f"{reason}; then the run broke off: {trouble}"
         plan = self.boundary.plan
         return Outcome(
             scenario=self.scenario.name,
@@ -330,6 +355,7 @@ class Course:
     def _all_doubts(self, judgement: Judgement, trouble: str | None) -> Iterator[str]:
         if trouble is not None:
             yield trouble
+            return  # all else that is missing is missing for that
         yield from self._doubts
         for number, fault in self.boundary.plan.unstruck():
             yield f"fault {number} ({fault.kind} at {fault.at}) never struck"
@@ -339,6 +365,9 @@ class Course:
             yield "no rule had anything to judge"
         if self._given and not self._called:
             yield "the subject never called the provider"
+        claimed = {claim.operation for claim in self._claims} | self._refused
+        for operation in sorted({name for command, name in self._given if command == "submit"} - claimed):
+            yield f"{operation} ended as {self._silence(operation)}"
 
     def _broken_expectations(self) -> Iterator[Finding]:
         requirement = next(iter(self.scenario.requirements), "W10")
@@ -382,8 +411,11 @@ class Course:
     def _watch(self, entry: Entry) -> None:
         if isinstance(entry.fact, RequestSent):
             self._called = True
+            self._starting.pop(entry.fact.operation or "", None)
         elif isinstance(entry.fact, WorkerStarted):
             self._lives[entry.fact.worker] = entry.fact.life
+        elif isinstance(entry.fact, CommandRefused):
+            self._refused.add(entry.fact.operation)
         elif isinstance(entry.fact, WorkerEnded) and entry.fact.how == "crashed":
             self._crash = entry.fact.detail
 

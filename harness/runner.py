@@ -21,6 +21,7 @@ from fake_provider.engine import Engine
 from fake_provider.lifecycle import TERMINAL, JobState
 from harness.applicability import why_not
 from harness.course import Course
+from harness.editions import rules_of
 from harness.history import History
 from harness.rules.judge import Judge
 from harness.simulation import SimulatedClock, SimulationError, SimulationLoop
@@ -35,9 +36,13 @@ from scenarios.model import Scenario, Step
 
 __all__ = ["Job", "Result", "Simulation", "capabilities_of", "run", "run_many", "sort_out"]
 
-PROCESS_RUNS_AT_ONCE: Final = 6
+PROCESS_RUNS_AT_ONCE: Final = 10
 """Runs in real time mostly wait. More at once would make their workers wait for the two cores of a small machine
 instead."""
+
+
+PROGRAM_START_S: Final = 20.0
+"""For a one-shot program to come up, which is not counted as time of the story."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class Job:
     mode: str
     seed: int | None = None
     source: str | None = None
+    edition: int | None = None  # of the rules it is judged by; all of them if left out
 
     @property
     def effective_seed(self) -> int:
@@ -71,6 +77,8 @@ class Job:
         if self.subject.factory is not None and self.subject.name != REFERENCE:
             words.append(self.subject.name)
         words += ["--mode", self.mode, "--seed", str(self.effective_seed)]
+        if self.edition is not None:
+            words += ["--rules", str(self.edition)]
         if self.subject.factory is None and self.subject.command is not None:
             words += ["--one-shot"] * self.subject.one_shot + ["--", *self.subject.command]
         return shlex.join(words)
@@ -315,7 +323,7 @@ async def _run_process(job: Job) -> Result:
     kind = OneShotStage if job.subject.one_shot else ProcessStage
     clock: Clock = SystemClock()
     started = time.monotonic()
-    judge = Judge()
+    judge = Judge(rules_of(job.edition))
     history = History(lambda: time.monotonic() - started, [judge.observe])
     terms = _terms(scenario, seed)
     notebook = Notebook(history.record, terms.secrets)
@@ -343,7 +351,7 @@ async def _run_process(job: Job) -> Result:
         engine.start()
         try:
             await course.start()
-            await _follow(course)
+            await _follow(course, start_s=PROGRAM_START_S if job.subject.one_shot else None)
         except SubjectBroken as error:
             trouble = str(error)
         outcome = course.conclude(reproduce=job.reproduce, trouble=trouble)
@@ -360,11 +368,18 @@ async def _run_process(job: Job) -> Result:
 # -- both
 
 
-async def _follow(course: Course) -> None:
+async def _follow(course: Course, *, start_s: float | None = None) -> None:
+    """Apply every step at its time.
+
+    Args:
+        start_s: how long a command may take to come up, where each one starts a program.
+    """
     began = course.now()  # in real time the workers took a while to come up
     for step in course.scenario.steps:
         await course.advance_to(began + step.at)
         await course.apply(step)
+        if start_s is not None:
+            began += await course.await_start(start_s)
     await course.finish()
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["Finding", "LeftOut", "NotJudged", "Outcome", "Verdict", "decide", "merge"]
+__all__ = ["Finding", "LeftOut", "NotJudged", "Outcome", "SweptStory", "Verdict", "decide", "merge"]
 
 
 class Verdict(StrEnum):
@@ -62,6 +62,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     history_sha256: str
     reproduce: str  # one command line
+    known_failing: tuple[Finding, ...] = ()  # listed as known, and so no part of the verdict
+
+
+class SweptStory(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a sweep came with one scenario. ``placements`` is the sum of the other counts."""
+
+    scenario: str
+    placements: int  # faults that could be placed, in the runs that were made
+    pruned: int  # those that needed no run
+    runs_made: int
+    not_made: int  # by the limit on runs
 
 
 def decide(

@@ -45,6 +45,9 @@ _REFUSALS: Final = (
 _LOOK_S: Final = 0.2
 """How often ``work --until-rest`` looks whether everything rests."""
 
+_IDLE_S: Final = 1.0
+"""How often a worker looks for what other processes left in the store: a stop command should not wait for long."""
+
 
 def _asynchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """Run a command's coroutine, and turn each refusal into one clear line."""
@@ -128,6 +131,7 @@ async def submit(operation: str, body: TextIO, authorised_by: str, path: Path) -
     async with AsyncExitStack() as stack:
         store = _store(settings)
         stack.push_async_callback(store.close)
+        await _refuse_strangers(store, settings)
         step = workflow.open(
             operation,
             request,
@@ -156,7 +160,6 @@ async def work(operations: tuple[str, ...], until_rest: bool, path: Path) -> Non
     """
     from reference_client.assembly import assemble
     from reference_client.credentials import credential_from
-    from reference_client.receiver import WebhookServer
 
     settings = Settings.load(path)
     webhooks = settings.webhooks
@@ -173,11 +176,16 @@ async def work(operations: tuple[str, ...], until_rest: bool, path: Path) -> Non
             result_schema=settings.result_schema,
             webhook_secrets=tuple(secrets),
             results=None if settings.results is None else Path(settings.results),
+            results_over_bytes=settings.results_over_bytes,
+            idle_s=_IDLE_S,
         )
         stack.push_async_callback(assembly.close)
+        await _refuse_strangers(assembly.store, settings)
         for operation in operations:
             await assembly.store.load(operation)  # an unknown one is refused before anything starts
         if webhooks is not None:
+            from reference_client.receiver import WebhookServer  # half of the time that starting takes
+
             server = WebhookServer(assembly.intake.take, host=webhooks.host, port=webhooks.port)
             await stack.enter_async_context(server)
             click.echo(f"webhooks: {server.url}", err=True)
@@ -196,6 +204,20 @@ async def work(operations: tuple[str, ...], until_rest: bool, path: Path) -> Non
                 click.echo(f"{name}: {state}")
             if any(state is not LocalState.SUCCEEDED for state in states.values()):
                 sys.exit(1)
+
+
+async def _refuse_strangers(store: OperationStore, settings: Settings) -> None:
+    """Keep each store to one provider: a worker must never send one provider's work to another.
+
+    Raises:
+        ConfigError: if the store holds an operation for another provider.
+    """
+    for each in await store.operations():
+        if (each.adapter, each.target) != (settings.adapter, settings.base_url):
+            raise ConfigError(
+                f"the store holds {each.operation_id} for {each.adapter} at {each.target}, and the settings say "
+                f"{settings.adapter} at {settings.base_url}; use one store for each provider"
+            )
 
 
 async def _chosen(store: OperationStore, operations: tuple[str, ...]) -> list[Operation]:

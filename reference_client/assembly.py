@@ -70,6 +70,7 @@ def assemble(
     result_schema: Mapping[str, Any] | None = None,
     webhook_secrets: tuple[str, ...] = (),
     results: Path | None = None,
+    results_over_bytes: int = Workflow.inline_limit_bytes,
     clock: Clock | None = None,
     idle_s: float | None = None,
 ) -> Assembly:
@@ -86,6 +87,7 @@ def assemble(
         result_schema: a JSON Schema that every result must meet.
         webhook_secrets: at most two at a time, newest first.
         results: a directory for large results; None: all results stay in the store.
+        results_over_bytes: what is large.
         clock: default: the machine's.
         idle_s: how often to look for work that other processes left in the store.
 
@@ -97,6 +99,7 @@ def assemble(
     timing = timing or Timing()
     clock = clock or SystemClock()
     workflow = workflow_for(adapter, terms=terms, timing=timing, result_schema=result_schema)
+    workflow.inline_limit_bytes = results_over_bytes
     caller = Caller(base_url=base_url, credentials=credentials, timing=timing)
     running = Worker(
         worker,

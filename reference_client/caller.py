@@ -14,7 +14,7 @@ import msgspec
 from reference_client.adapters.protocol import Answer, NoAnswer, Request
 from reference_client.config import Timing
 from reference_client.credentials import AuthorizedTransport, CredentialError, CredentialSource
-from reference_client.operation import Operation, span_id
+from reference_client.operation import Call, Operation, span_id
 
 __all__ = ["Caller"]
 
@@ -104,9 +104,15 @@ class Caller:
             return self._broken_off(_failure(error), url, response)
         if body is None:
             return NoAnswer(error="too_large", detail=f"more than {self._limit_bytes} bytes", received_at=0.0)
-        if response.status_code >= 400:
+        if not self._is_result(operation, response.status_code):
             body = self._transport.redact(body)
         return Answer(url=url, status=response.status_code, headers=self._headers(response), body=body, received_at=0.0)
+
+    @staticmethod
+    def _is_result(operation: Operation, status: int) -> bool:
+        """Whether a body is the result itself, of which no byte may change."""
+        flight = operation.in_flight
+        return status == 200 and flight is not None and flight.call is Call.RESULT
 
     async def _read(self, response: httpx2.Response) -> bytes | None:
         chunks: list[bytes] = []

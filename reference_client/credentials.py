@@ -122,9 +122,11 @@ class CommandCredential:
             async with asyncio.timeout(_COMMAND_LIMIT_S):
                 output, _ = await process.communicate()
         except TimeoutError:
-            process.kill()
-            await process.wait()
             raise CredentialError(f"{self.reference}: no answer within {_COMMAND_LIMIT_S:.0f} s") from None
+        finally:
+            if process.returncode is None:  # the call that needed it may have run out of time before
+                process.kill()
+                await process.wait()
         if process.returncode != 0:
             raise CredentialError(f"{self.reference}: exit status {process.returncode}")
         return output.decode("utf-8", "replace")

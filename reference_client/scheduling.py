@@ -1,6 +1,6 @@
 """What every section of the workflow shares: its terms, when to try again, how an answer is described. Pure."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reference_client.adapters.protocol import Answer, NoAnswer, ProviderAdapter
 from reference_client.config import Terms, Timing
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Scheduling", "describe"]
 
-_THROTTLES = frozenset({429, 503})
+_THROTTLES: Final = frozenset({429, 503})
+
+_HEADER_LIMIT: Final = 200
+"""Characters of a header that a history keeps: longer than any id in use, too short to be a payload."""
 
 
 class Scheduling:
@@ -98,8 +101,12 @@ def describe(answer: Answer | NoAnswer) -> dict[str, Any]:
     headers = answer.headers
     return {
         "status": answer.status,
-        "request_id": headers.get("x-request-id"),
-        "retry_after": headers.get("retry-after"),
-        "content_type": headers.get("content-type"),
+        "request_id": _short(headers.get("x-request-id")),
+        "retry_after": _short(headers.get("retry-after")),
+        "content_type": _short(headers.get("content-type")),
         "body_sha256": fingerprint(answer.body),
     }
+
+
+def _short(value: str | None) -> str | None:
+    return None if value is None else value[:_HEADER_LIMIT]

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from reference_client.collection import Collecting
 from reference_client.config import ConfigError, Terms, Timing
 from reference_client.credentials import CredentialError, credential_from
 from reference_client.schema import ResultSchema
@@ -38,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     adapter: str = "jobs"
     store: str = "operations.sqlite"
     results: str | None = None
+    results_over_bytes: int = Collecting.inline_limit_bytes
     result_schema: dict[str, Any] | None = None
     contract: dict[str, Any] = {}
     timing: Timing = Timing()
@@ -68,6 +70,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for secret in self.webhooks.secrets if self.webhooks is not None else ():
             credential_from(secret)
         self.terms()
+        if self.results_over_bytes < 0:
+            raise ConfigError(f"results_over_bytes: {self.results_over_bytes} is below 0")
         if self.result_schema is not None:
             ResultSchema(self.result_schema)
 

@@ -245,11 +245,12 @@ class Worker:
     def _file(self, step: Step) -> Step:
         """Put a large result into a file, durable before the record that names it (W7.3)."""
         collected = step.operation.collected
-        if self._files is None or step.result is None or collected is None or collected.location == "store":
+        if step.result is None or collected is None or collected.location == "store":
             return step
-        path = self._files.keep(step.result, sha256=collected.sha256)
-        named = msgspec.structs.replace(collected, location=str(path))
-        return Step(msgspec.structs.replace(step.operation, collected=named), step.entries)
+        files = self._files
+        location = "store" if files is None else str(files.keep(step.result, sha256=collected.sha256))
+        named = msgspec.structs.replace(collected, location=location)
+        return Step(msgspec.structs.replace(step.operation, collected=named), step.entries, step.result)
 
 
 def _fulfil(future: asyncio.Future[None]) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import math
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import formatdate
 from functools import lru_cache
@@ -43,10 +44,10 @@ from fake_provider.contract import CancelMethod, Contract, CreateAnswer, LookupB
 from fake_provider.dialects.jobs_document import describe_jobs
 from fake_provider.facts import Endpoint
 from fake_provider.lifecycle import TERMINAL, JobState
-from fake_provider.results import canonical_json
+from fake_provider.results import Row, canonical_json
 from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
 
-__all__ = ["JobsDialect"]
+__all__ = ["DIALECT", "JobsDialect"]
 
 _JOBS: Final = "/v1/jobs"
 _MAX_KEY: Final = 255  # characters, as published by several providers
@@ -125,6 +126,15 @@ class JobsDialect:
 
     name = "jobs"
     summary = "The project's own: REST and JSON, problem details, Idempotency-Key, Standard Webhooks."
+    likeness = Contract()
+    job_prefix = "job_"
+    upload_prefix = "doc_"
+
+    def cannot_promise(self, contract: Contract) -> str | None:  # noqa: ARG002  it was made for all of them
+        return None
+
+    def result(self, operation: str | None, rows: Sequence[Row]) -> tuple[bytes, bytes | None]:
+        return canonical_json({"client_reference": operation, "records": [_row(row) for row in rows]}), None
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -276,7 +286,7 @@ class JobsDialect:
     def openapi(self, contract: Contract, base_url: str) -> dict[str, Any]:
         return describe_jobs(contract, base_url)
 
-    def event(self, view: JobView, *, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
+    def event(self, view: JobView, *, event: str, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
         name = kind or f"job.{view.state}"
         return name, _ENCODER.encode({"type": name, "timestamp": _iso(now), "data": _written(view, base_url)})
 
@@ -382,6 +392,14 @@ def _written_result(job: str, result: ResultReference, base_url: str) -> _Inline
     )
 
 
+def _row(row: Row) -> dict[str, str]:
+    if row.id is None:
+        return {"error": row.error or ""}
+    return (
+        {"id": row.id, "status": "ok"} if row.error is None else {"id": row.id, "status": "failed", "error": row.error}
+    )
+
+
 def _told(value: Any) -> Any:
     return msgspec.UNSET if value is None else value
 
@@ -440,3 +458,6 @@ def _allowed(call: Call, contract: Contract) -> str:
         return "GET, POST"
     by_post = contract.cancel.method is CancelMethod.POST
     return "GET" if by_post or call.endpoint is Endpoint.CANCEL else "GET, DELETE"
+
+
+DIALECT: Final = JobsDialect()

@@ -4,16 +4,22 @@ from typing import Any, Protocol
 
 from fake_provider.calls import Call, JobView, Reply
 from fake_provider.contract import Contract
+from fake_provider.results import Style
 from fake_provider.wire import Answer, Request
 
 __all__ = ["Dialect"]
 
 
-class Dialect(Protocol):
+class Dialect(Style, Protocol):
     """Pure functions from wire request to call and from reply to wire answer. Holds no state of a run."""
 
     name: str
     summary: str  # one line, for the catalogue
+    likeness: Contract  # what a provider that speaks it promises, where nobody says otherwise
+
+    def cannot_promise(self, contract: Contract) -> str | None:
+        """Return what in a contract this wire format has no words for, as a reason; None if it can write it all."""
+        ...
 
     def read(self, request: Request, contract: Contract) -> Call:
         """Understand a request. What cannot be understood comes back as a call with a refusal; nothing is raised."""
@@ -33,6 +39,11 @@ class Dialect(Protocol):
         """Describe the provider of such a contract as an OpenAPI document."""
         ...
 
-    def event(self, view: JobView, *, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
-        """Write a webhook about a job: its type and its body. ``kind`` names a type other than the state's own."""
+    def event(self, view: JobView, *, event: str, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
+        """Write a webhook about a job: its type and its body.
+
+        Args:
+            event: the event's own id.
+            kind: a type other than the one the job's state has.
+        """
         ...

@@ -9,8 +9,8 @@ from fake_provider.contract import CancelEffect
 from fake_provider.facts import CommitPoint, Endpoint
 from fake_provider.faults.course import Course
 from fake_provider.faults.kinds import Fault, Places, fault_kind, places
+from fake_provider.job import HELD, Job
 from fake_provider.lifecycle import JobState
-from fake_provider.provider import HELD, Job
 
 __all__ = [
     "CancelLost",

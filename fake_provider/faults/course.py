@@ -13,12 +13,13 @@ from fake_provider.calls import Call, JobView, Reply
 from fake_provider.contract import Contract
 from fake_provider.dialects.seam import Dialect
 from fake_provider.facts import CommitPoint, Endpoint, Fate
+from fake_provider.job import Job
 from fake_provider.keys import Ticket
-from fake_provider.provider import Job, Provider
+from fake_provider.provider import Provider
 from fake_provider.webhooks import Event, Outbox, Pending
 from fake_provider.wire import Answer, Request
 
-__all__ = ["Course", "World"]
+__all__ = ["Course", "Mail", "World"]
 
 
 class World(Protocol):
@@ -27,6 +28,17 @@ class World(Protocol):
     contract: Contract
     dialect: Dialect
     provider: Provider
+    base_url: str
+
+    @property
+    def mail(self) -> "Mail":
+        """The way to the client's webhook receiver."""
+        ...
+
+
+class Mail(Protocol):
+    """Webhooks on their way out."""
+
     outbox: Outbox
 
     def event(self, view: JobView, now: float, *, kind: str | None = None, genuine: bool = True) -> Event:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from fake_provider.addresses import EVERY, Address
-from fake_provider.facts import CommitPoint, Endpoint, FaultsHealed, Record
+from fake_provider.facts import CommitPoint, Endpoint, FaultsHealed, FaultStruck, Record
+from fake_provider.faults.course import Course
 from fake_provider.faults.kinds import UNTIL_HEALED, Fault
 
 __all__ = ["MAX_FAULTS", "Begun", "FaultPlan", "Strikes"]
@@ -82,8 +83,50 @@ class FaultPlan:
     def is_armed(self, index: int) -> bool:
         return index >= self._healed_below
 
-    def mark_struck(self, index: int) -> None:
+    def strike(
+        self,
+        course: Course,
+        strikes: Strikes,
+        point: CommitPoint,
+        *,
+        exchange: int | None,
+        worker: str | None,
+        operation: str | None,
+    ) -> None:
+        """Let the faults strike that are to strike at this point, and record those that did."""
+        course.point = point
+        for index in strikes.get(point, ()):
+            if not self.is_armed(index):
+                continue  # healed while this exchange was under way
+            course.fault = index
+            if self._faults[index].strike(course):
+                self.has_struck(index, course.endpoint, point, exchange=exchange, worker=worker, operation=operation)
+
+    def has_struck(
+        self,
+        index: int,
+        endpoint: Endpoint,
+        point: CommitPoint,
+        *,
+        exchange: int | None,
+        worker: str | None,
+        operation: str | None,
+    ) -> None:
+        """Count a fault as struck, and record that it took effect."""
         self._struck.add(index)
+        fault = self._faults[index]
+        self._record(
+            FaultStruck(
+                fault=index,
+                kind=fault.kind,
+                address=str(fault.at),
+                endpoint=endpoint,
+                point=point,
+                exchange=exchange,
+                worker=worker,
+                operation=operation,
+            )
+        )
 
     def begin(
         self, endpoint: Endpoint, *, operation: str | None, worker: str | None, state: str | None = None

@@ -1,7 +1,7 @@
 """What is wrong with a result, though the job succeeded."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from pydantic import Field
@@ -10,7 +10,7 @@ from fake_provider.calls import Problem, Refused, Served
 from fake_provider.facts import CommitPoint, Endpoint
 from fake_provider.faults.course import Course
 from fake_provider.faults.kinds import Fault, Places, fault_kind, places
-from fake_provider.results import canonical_json
+from fake_provider.results import Row
 from fake_provider.wire import Answer
 
 __all__ = [
@@ -35,7 +35,7 @@ _TOLD = places((Endpoint.RESULT, Endpoint.STATUS, Endpoint.CREATE), _P.COMMITTED
 def _harm(course: Course, change: Callable[[bytes], bytes]) -> bool:
     """Change the result's bytes, in its own answer or inside the job; what was stated of it stays as it was."""
     reply, view = course.reply, course.view
-    if isinstance(reply, Served):
+    if isinstance(reply, Served) and not reply.annex:
         course.reply_with(msgspec.structs.replace(reply, body=change(reply.body)))
         return True
     if view is not None and view.result is not None and view.result.inline is not None:
@@ -44,14 +44,18 @@ def _harm(course: Course, change: Callable[[bytes], bytes]) -> bool:
     return False
 
 
-def _rows(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Callable[[bytes], bytes]:
-    """Return a change of the result's bytes that changes its rows."""
+def _harm_rows(course: Course, change: Callable[[list[Row]], list[Row]]) -> bool:
+    """Change the result's rows, as :func:`_harm` does its bytes. There must be some."""
+    job = course.job
+    if job is None or job.result is None or not job.result.rows:
+        return False
+    harmed, _ = course.world.dialect.result(job.operation, change(list(job.result.rows)))
+    return _harm(course, lambda _: harmed)
 
-    def changed(body: bytes) -> bytes:
-        document = msgspec.json.decode(body)
-        return canonical_json({**document, "records": change(document["records"])})
 
-    return changed
+def _other_letter(text: str) -> str:
+    """Return a text of the same length that differs in its last character."""
+    return text[:-1] + ("0" if text[-1:] != "0" else "1")
 
 
 def _end_of_job(course: Course) -> bool:
@@ -94,7 +98,17 @@ class ResultWrongChecksum(Fault):
     kind: Literal["result_wrong_checksum"] = "result_wrong_checksum"
 
     def strike(self, course: Course) -> bool:
-        return _harm(course, lambda body: body.replace(b"client_reference", b"client_referenze", 1))
+        job = course.job
+        if job is None or job.result is None:
+            return False
+        write, rows = course.world.dialect.result, job.result.rows
+        harmed, _ = write(_other_letter(job.operation or ""), rows)
+        if len(harmed) != len(job.result.body) or harmed == job.result.body:  # the result does not say whose it is
+            if not rows:
+                return False
+            first = msgspec.structs.replace(rows[0], id=_other_letter(rows[0].id or ""))
+            harmed, _ = write(job.operation, (first, *rows[1:]))
+        return _harm(course, lambda _: harmed)
 
 
 @fault_kind
@@ -117,7 +131,7 @@ class ResultErrorRow(Fault):
     message: str = Field("internal error while rendering row", min_length=1)
 
     def strike(self, course: Course) -> bool:
-        return _harm(course, _rows(lambda rows: [*rows[:-1], {"error": self.message}]))
+        return _harm_rows(course, lambda rows: [*rows[:-1], Row(id=None, error=self.message)])
 
 
 @fault_kind
@@ -129,10 +143,7 @@ class ResultRecordsMissing(Fault):
     records: int = Field(1, ge=1, description="How many are missing.")
 
     def strike(self, course: Course) -> bool:
-        job = course.job
-        if job is None or job.result is None or not job.result.records:
-            return False
-        return _harm(course, _rows(lambda rows: rows[: -self.records]))
+        return _harm_rows(course, lambda rows: rows[: -self.records])
 
 
 @fault_kind
@@ -144,13 +155,11 @@ class ResultFailedItems(Fault):
     items: int = Field(1, ge=1, description="How many rows, from the first.")
 
     def strike(self, course: Course) -> bool:
-        def fail(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            failed = [{**row, "status": "failed", "error": "rejected by a fault"} for row in rows[: self.items]]
+        def fail(rows: list[Row]) -> list[Row]:
+            failed = [msgspec.structs.replace(row, error="rejected by a fault") for row in rows[: self.items]]
             return failed + rows[self.items :]
 
-        if course.job is None or course.job.result is None or not course.job.result.records:
-            return False
-        return _harm(course, _rows(fail))
+        return _harm_rows(course, fail)
 
 
 @fault_kind

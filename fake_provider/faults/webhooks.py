@@ -76,7 +76,7 @@ class WebhookTwice(Fault):
         if course.pending is None:
             return False
         again = Pending(event=course.pending.event, attempt=course.pending.attempt, retried=False, exempt=True)
-        course.world.outbox.add(again, course.now)
+        course.world.mail.outbox.add(again, course.now)
         return True
 
 
@@ -89,7 +89,7 @@ class WebhookOutOfOrder(Fault):
 
     def strike(self, course: Course) -> bool:
         if course.pending is not None:
-            course.world.hold_until_overtaken(course.pending, course.fault)
+            course.world.mail.hold_until_overtaken(course.pending, course.fault)
             course.pending = None
         return False  # it has struck when it was overtaken
 
@@ -140,7 +140,7 @@ class WebhookSecretRotated(Fault):
 
 def _send(course: Course, event: Event, after_s: float = 0.0) -> bool:
     """Send an extra event, once."""
-    course.world.outbox.add(Pending(event=event, retried=False, exempt=True), course.now + after_s)
+    course.world.mail.outbox.add(Pending(event=event, retried=False, exempt=True), course.now + after_s)
     return True
 
 
@@ -152,11 +152,11 @@ class WebhookForged(Fault):
     kind: Literal["webhook_forged"] = "webhook_forged"
 
     def strike(self, course: Course) -> bool:
-        if course.job is None or not course.world.outbox.offered:
+        if course.job is None or not course.world.mail.outbox.offered:
             return False
         view = course.world.provider.view(course.job, course.now)
         claimed = msgspec.structs.replace(view, state=JobState.SUCCEEDED, progress=100)
-        return _send(course, course.world.event(claimed, course.now, genuine=False))
+        return _send(course, course.world.mail.event(claimed, course.now, genuine=False))
 
 
 @fault_kind
@@ -167,7 +167,7 @@ class WebhookForAnotherJob(Fault):
     kind: Literal["webhook_for_another_job"] = "webhook_for_another_job"
 
     def strike(self, course: Course) -> bool:
-        if course.job is None or not course.world.outbox.offered:
+        if course.job is None or not course.world.mail.outbox.offered:
             return False
         view = course.world.provider.view(course.job, course.now)
         other = msgspec.structs.replace(
@@ -177,7 +177,7 @@ class WebhookForAnotherJob(Fault):
             state=JobState.SUCCEEDED,
             progress=100,
         )
-        return _send(course, course.world.event(other, course.now))
+        return _send(course, course.world.mail.event(other, course.now))
 
 
 @fault_kind
@@ -189,10 +189,10 @@ class WebhookUnknownType(Fault):
     type: str = Field("job.annotated", pattern=r"^[a-z_]+(\.[a-z_]+)+$")
 
     def strike(self, course: Course) -> bool:
-        if course.job is None or not course.world.outbox.offered:
+        if course.job is None or not course.world.mail.outbox.offered:
             return False
         view = course.world.provider.view(course.job, course.now)
-        return _send(course, course.world.event(view, course.now, kind=self.type))
+        return _send(course, course.world.mail.event(view, course.now, kind=self.type))
 
 
 @fault_kind
@@ -213,7 +213,7 @@ class WebhookReplayed(Fault):
             retried=False,
             exempt=True,
         )
-        course.world.outbox.add(again, course.now + self.after_s)
+        course.world.mail.outbox.add(again, course.now + self.after_s)
         return True
 
 
@@ -226,7 +226,7 @@ class WebhookBeforeAnswer(Fault):
     seconds: float = Field(0.1, gt=0, description="How long the answer is behind the event.")
 
     def strike(self, course: Course) -> bool:
-        if course.job is None or course.job.finished or not course.world.outbox.offered:
+        if course.job is None or course.job.finished or not course.world.mail.outbox.offered:
             return False
         course.world.provider.finish_early(course.job, course.now, cause=self.kind)
         course.delay_s += self.seconds

@@ -117,7 +117,11 @@ class Machine(RuleBasedStateMachine):
 
     # -- the beginning
 
-    @initialize(contract=contracts(), work=st.tuples(*[works()] * MAX_OPERATIONS), armed=st.lists(FAULTS, max_size=4))
+    @initialize(
+        contract=contracts(),
+        work=st.tuples(*[works()] * MAX_OPERATIONS),
+        armed=st.lists(FAULTS, min_size=1, max_size=4),
+    )
     def begin(self, contract: Contract, work: tuple[Work, ...], armed: list[AnyFault]) -> None:
         self.scenario = Scenario(
             name=_NAME,
@@ -261,10 +265,14 @@ class Machine(RuleBasedStateMachine):
     def _as_scenario(self) -> Scenario:
         story = {
             **self.scenario.model_dump(),
-            "steps": [step.model_dump() for step in self.steps],
+            "steps": [step.model_dump() for step in self.steps if self._can_matter(step)],
             "work": {key: self.scenario.work[key].model_dump() for key in self.submitted},
         }
         return Scenario.model_validate(story)
+
+    def _can_matter(self, step: Step) -> bool:
+        """Whether a step says something in a scenario: a fault for an operation that was never submitted does not."""
+        return not isinstance(step, Arm) or step.fault.at.operation in {None, *self.submitted}
 
     def _pick(self, which: int) -> str:
         return self.submitted[which % len(self.submitted)]

@@ -4,7 +4,7 @@ Works on scenarios, not on what made them: a shrunk exploration, a shrunk sweep 
 here. Every reduction is tried and kept only if the same rule still breaks, until none helps.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -28,57 +28,88 @@ def shrink(scenario: Scenario, is_broken: Broken, *, max_runs: int = MAX_RUNS) -
         is_broken: runs a scenario and tells whether it fails in the way that matters.
         max_runs: how often it may be asked.
     """
-    best = scenario
-    runs_left = max_runs
-    improved = True
-    while improved:
-        improved = False
-        for candidate in _smaller(best):
-            if runs_left == 0:
-                return best
-            runs_left -= 1
-            if is_broken(candidate):
-                best = candidate
-                improved = True
-                break
-    return best
+    attempts = _Attempts(scenario, is_broken, max_runs)
+    before = None
+    while before != attempts.best:
+        before = attempts.best
+        for key in ("steps", "faults"):
+            attempts.shorten(key)
+        for reduce in _PASSES:
+            while any(map(attempts.accept, reduce(attempts.document))):
+                pass
+    return attempts.best
 
 
-def _smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """Scenarios that say less, the largest leaps first. Those that would mean nothing are left out."""
-    whole = scenario.model_dump(mode="json")
-    for document in _reductions(whole):
-        if document == whole:
-            continue
+class _Attempts:
+    """The smallest scenario so far, and how many runs may still be spent on making it smaller."""
+
+    def __init__(self, scenario: Scenario, is_broken: Broken, runs_left: int) -> None:
+        self.best = scenario
+        self.document: _Document = scenario.model_dump(mode="json")
+        self._is_broken = is_broken
+        self._runs_left = runs_left
+
+    def accept(self, document: _Document) -> bool:
+        """Keep ``document`` if it means something, is not what we have, and still fails."""
+        if document == self.document or self._runs_left == 0:
+            return False
         try:
-            yield Scenario.model_validate(document)
+            candidate = Scenario.model_validate(document)
         except ValidationError:
-            continue
+            return False
+        self._runs_left -= 1
+        if not self._is_broken(candidate):
+            return False
+        self.best, self.document = candidate, document
+        return True
+
+    def shorten(self, key: str) -> None:
+        """Leave out halves of a list, then quarters, … then single items; from the end, where the least is needed."""
+        size = max(1, len(self.document[key]) // 2)
+        while size:
+            end = len(self.document[key])
+            while end > 0:
+                items = self.document[key]
+                self.accept({**self.document, key: [*items[: max(0, end - size)], *items[end:]]})
+                end -= size
+            size //= 2
 
 
-def _reductions(whole: _Document) -> Iterator[_Document]:
+def _fewer_operations(whole: _Document) -> Iterator[_Document]:
     for operation in _operations(whole):
         yield _without_operation(whole, operation)
-    for key in ("steps", "faults"):
-        for shorter in _shorter(whole[key]):
-            yield {**whole, key: shorter}
-    if whole["workers"] > 1:
-        yield {**whole, "workers": whole["workers"] - 1}
+
+
+def _fewer_workers(whole: _Document) -> Iterator[_Document]:
+    yield {**whole, "workers": whole["workers"] - 1}
+
+
+def _plainer_terms(whole: _Document) -> Iterator[_Document]:
     for key in ("contract", "timing", "work"):
         yield {**whole, key: {}}
     for key, part in whole["contract"].items():
         yield {**whole, "contract": _without(whole["contract"], key)}
         if isinstance(part, dict):
             yield from ({**whole, "contract": {**whole["contract"], key: _without(part, field)}} for field in part)
-    for key in whole["work"]:
+    for key, part in whole["work"].items():
         yield {**whole, "work": _without(whole["work"], key)}
+        yield from ({**whole, "work": {**whole["work"], key: _without(part, field)}} for field in part)
     yield {**whole, "seed": 0}
+
+
+def _plainer_items(whole: _Document) -> Iterator[_Document]:
     for key in ("steps", "faults"):
         for number, item in enumerate(whole[key]):
             for simpler in _simpler(item):
                 yield {**whole, key: [*whole[key][:number], simpler, *whole[key][number + 1 :]]}
-    yield {**whole, "steps": [{**step, "at": float(round(step["at"]))} for step in whole["steps"]]}
-    yield {**whole, "steps": [{**step, "at": round(step["at"], 1)} for step in whole["steps"]]}
+
+
+def _rounder_times(whole: _Document) -> Iterator[_Document]:
+    for digits in (0, 1):
+        yield {**whole, "steps": [{**step, "at": round(step["at"], digits)} for step in whole["steps"]]}
+
+
+_PASSES: Final = (_fewer_operations, _fewer_workers, _plainer_terms, _plainer_items, _rounder_times)
 
 
 def _operations(whole: _Document) -> list[str]:
@@ -96,19 +127,6 @@ def _without_operation(whole: _Document, operation: str) -> _Document:
         "faults": [fault for fault in whole["faults"] if not fault["at"].endswith(f"@{operation}")],
         **{key: _without(whole[key], operation) for key in ("work", "ends", "jobs")},
     }
-
-
-def _shorter(items: Sequence[Any]) -> Iterator[list[Any]]:
-    """Leave out halves, then quarters, … then single items, the last first: what follows a failure is the least
-    needed.
-    """
-    size = len(items) // 2
-    while size:
-        for start in range(len(items) - size, -1, -size):
-            yield [*items[:start], *items[start + size :]]
-        size //= 2
-    if len(items) == 1:
-        yield []
 
 
 def _simpler(item: _Document) -> Iterator[_Document]:

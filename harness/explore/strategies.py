@@ -2,14 +2,33 @@
 failures shrink to them.
 """
 
-from typing import Annotated, Any, Final, Literal, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 import hypothesis.strategies as st
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from fake_provider.addresses import Address
-from fake_provider.contract import Cancel, CancelEffect, Contract, FinishedCancel, RetryAfter, Status, Webhooks
+from fake_provider.contract import (
+    Cancel,
+    CancelEffect,
+    CancelMethod,
+    Contract,
+    CreateAnswer,
+    FinishedCancel,
+    Idempotency,
+    InFlight,
+    Lookup,
+    LookupBy,
+    Mechanism,
+    OtherBody,
+    Replays,
+    Result,
+    ResultKind,
+    RetryAfter,
+    Status,
+    Webhooks,
+)
 from fake_provider.facts import Endpoint
 from fake_provider.faults import KINDS, UNTIL_HEALED, AnyFault
 from fake_provider.faults.kinds import Fault
@@ -18,31 +37,86 @@ from harness.subject import STATES
 
 __all__ = ["contracts", "faults", "works"]
 
+T = TypeVar("T")
+
 MAX_OCCURRENCE: Final = 4
 """A client in good order makes few requests of a kind in one run; a later occurrence would seldom be reached."""
 
 _SECONDS: Final = (0.5, 1.5, 3.0, 6.0, 600.0, 100_000.0)
 """Under and over the request time-out, the lease, a signature's tolerance, and a token's lifetime."""
 
+_ENDPOINTS: Final = (
+    Endpoint.CREATE,
+    Endpoint.CREATE,
+    Endpoint.STATUS,
+    Endpoint.STATUS,
+    Endpoint.CANCEL,
+    Endpoint.RESULT,
+    Endpoint.WEBHOOK,
+    Endpoint.STORE,
+    Endpoint.LOOKUP,
+)
+"""Where a fault is placed, as often as it stands here: each run creates and reads, few look anything up."""
+
 _NUMBERS: Final = {"seconds": _SECONDS, "for_s": (0.5, 3.0, 8.0)}
 """What to try for a parameter, by its name, in whichever kind it stands; the kind's own limits leave some of it."""
+
+
+def _mostly(usual: T, *others: T) -> st.SearchStrategy[T]:
+    """The usual thing three times out of four."""
+    return st.sampled_from((*[usual] * (3 * len(others)), *others))
+
 
 _STATES: Final = tuple(sorted(STATES))
 
 
-def contracts() -> st.SearchStrategy[Contract]:
-    """Draw a provider that can be worked with: promises differ, none is missing."""
-    return st.builds(
-        Contract,
-        webhooks=st.builds(Webhooks, enabled=st.booleans(), progress_events=st.booleans()),
-        cancel=st.builds(
+_PROMISES: Final = st.fixed_dictionaries(
+    {
+        "create_answer": st.sampled_from(CreateAnswer),
+        "idempotency": st.builds(
+            Idempotency,
+            mechanism=_mostly(*Mechanism),
+            key_lifetime_s=_mostly(86_400.0, 5.0),
+            other_body=st.sampled_from(OtherBody),
+            in_flight=st.sampled_from(InFlight),
+            replays=st.sampled_from(Replays),
+            replays_marked=_mostly(True, False),
+        ),
+        "lookup": st.one_of(
+            st.builds(Lookup, by=st.sampled_from(LookupBy), authoritative=st.booleans()),
+            st.builds(Lookup, by=st.just(LookupBy.CLIENT_REFERENCE), authoritative=st.just(False), lag_s=st.just(2.0)),
+        ),
+        "cancel": st.builds(
             Cancel,
+            method=st.sampled_from(CancelMethod),
             effect=st.sampled_from(CancelEffect),
             finished=st.sampled_from(FinishedCancel),
             repeatable=st.booleans(),
         ),
-        status=st.builds(Status, retry_after=st.sampled_from(RetryAfter), retry_after_s=st.integers(0, 3)),
-    )
+        "status": st.builds(Status, retry_after=st.sampled_from(RetryAfter), retry_after_s=st.integers(0, 3)),
+        "result": st.builds(
+            Result,
+            kind=st.sampled_from(ResultKind),
+            checksum=_mostly(True, False),
+            size=_mostly(True, False),
+            record_count=_mostly(True, False),
+        ),
+        "webhooks": st.builds(Webhooks, enabled=st.booleans(), progress_events=st.booleans()),
+    }
+)
+
+
+@st.composite
+def contracts(draw: st.DrawFn) -> Contract:
+    """Draw a provider: any promises that do not contradict each other, in half of the runs the plain ones."""
+    if draw(st.booleans()):
+        return Contract()
+    promises = draw(_PROMISES)
+    if promises["create_answer"] is CreateAnswer.SYNCHRONOUS:
+        promises["webhooks"] = Webhooks()  # there is nothing to tell of
+    if promises["idempotency"].mechanism is Mechanism.NONE and promises["lookup"].by is LookupBy.RECENT_BY_REQUEST_ID:
+        promises["lookup"] = Lookup()  # there is no request id to look for
+    return Contract(**promises)
 
 
 def works() -> st.SearchStrategy[Work]:
@@ -55,14 +129,20 @@ def works() -> st.SearchStrategy[Work]:
 
 
 def faults(*, operations: int, workers: int) -> st.SearchStrategy[AnyFault]:
-    """Draw a fault of any kind at any place where it can strike."""
+    """Draw a fault of any kind that can strike at an endpoint, where every run comes by most."""
     who = [None, None, None, *(f"op-{number}" for number in range(1, operations + 1))]
     hosts = [f"w{number}" for number in range(1, workers + 1)]
-    return st.one_of([_of_kind(kind, who, hosts) for kind in KINDS.values()])
+    return st.one_of(
+        [
+            st.one_of([_of_kind(kind, endpoint, who, hosts) for kind in KINDS.values() if endpoint in kind.strikes_at])
+            for endpoint in _ENDPOINTS
+        ]
+    )
 
 
-def _of_kind(kind: type[Fault], operations: list[str | None], workers: list[str]) -> st.SearchStrategy[AnyFault]:
-    places = [(endpoint, point) for endpoint, points in kind.strikes_at.items() for point in points]
+def _of_kind(
+    kind: type[Fault], endpoint: Endpoint, operations: list[str | None], workers: list[str]
+) -> st.SearchStrategy[AnyFault]:
     parameters = st.fixed_dictionaries(
         {
             name: st.sampled_from(choices)
@@ -73,7 +153,7 @@ def _of_kind(kind: type[Fault], operations: list[str | None], workers: list[str]
 
     @st.composite
     def one(draw: st.DrawFn) -> AnyFault:
-        endpoint, point = draw(st.sampled_from(places))
+        point = draw(st.sampled_from(kind.strikes_at[endpoint]))
         # Early occurrences of anyone's exchange are listed first and most: a fault that is never reached tells nothing.
         occurrence = draw(st.sampled_from((1, 1, 1, 2, 2, 3, MAX_OCCURRENCE)))
         times = draw(st.sampled_from((1, 1, 1, 2, UNTIL_HEALED)))

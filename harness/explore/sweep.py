@@ -17,6 +17,7 @@ Not every placement needs a run. These are *pruned*, and counted:
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,13 +26,13 @@ import msgspec
 from fake_provider.facts import Endpoint
 from harness.explore.attempts import Attempt, Crew, crew
 from harness.explore.placements import Place, Placement, Treatment, stage, treatments
-from harness.explore.shrinking import shrink
+from harness.explore.shrink import shrink
 from harness.stage import SubjectError
 from harness.subjects.resolve import Subject
-from harness.verdict import Finding, Verdict, decide
+from harness.verdict import Finding, SweptStory, Verdict, decide
 from scenarios.model import Arm, Heal, Kill, Resume, Scenario, Start, Stop
 
-__all__ = ["CORE", "MOST_FAULTS", "Sweep", "SweptStory", "sweep"]
+__all__ = ["CORE", "MOST_FAULTS", "Sweep", "sweep"]
 
 CORE: Final = (
     "happy-path",
@@ -48,16 +49,6 @@ MOST_FAULTS: Final = 3
 
 Tell = Callable[[str, int, int], object]
 """Told what is being done, how many of its runs are made, and how many there are."""
-
-
-class SweptStory(msgspec.Struct, frozen=True, kw_only=True):
-    """How one story was swept. ``placements`` = ``pruned`` + ``runs_made`` + ``left_out``."""
-
-    scenario: str
-    placements: int
-    pruned: int
-    runs_made: int
-    left_out: int  # by the budget
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +76,7 @@ class _Story:
     def __init__(self, number: int, scenario: Scenario, root: Attempt) -> None:
         self.number = number
         self.scenario = scenario
-        self.placements = self.runs_made = self.left_out = 0
+        self.placements = self.runs_made = self.not_made = 0
         self.doubts: list[str] = []
         self.broken: list[tuple[tuple[Placement, ...], Finding]] = []
         self._root = root
@@ -172,9 +163,9 @@ class _Story:
         return SweptStory(
             scenario=self.scenario.name,
             placements=self.placements,
-            pruned=self.placements - self.runs_made - self.left_out,
+            pruned=self.placements - self.runs_made - self.not_made,
             runs_made=self.runs_made,
-            left_out=self.left_out,
+            not_made=self.not_made,
         )
 
 
@@ -240,7 +231,7 @@ def sweep(
         faults: how many faults at most there are in one run, 1 to :data:`MOST_FAULTS`.
         seed: what the randomness inside each run starts from; each scenario's own if None.
         cores: processes to use; all there are if None.
-        most_runs: after so many runs, the others are left out, and counted.
+        most_runs: after so many runs, no more are made; the others are counted.
         save: a folder for the shrunk scenario of each rule that broke; made if absent.
         tell: told of progress.
 
@@ -262,15 +253,16 @@ def sweep(
         for level in range(1, faults + 1):
             _sweep_level(hands, stories, level, budget, tell)
         shrunk = list(_shrunk(hands, stories))
-    saved = [_save(scenario, findings[0], save) for scenario, findings in shrunk] if save is not None else []
-    verdict, reason = _verdict(stories, tuple(finding for _, findings in shrunk for finding in findings[:1]))
+    saved = [_save(scenario, finding, save) for scenario, finding in shrunk] if save is not None else []
+    findings = tuple(finding for _, finding in shrunk)
+    verdict, reason = _verdict(stories, findings)
     return Sweep(
         verdict=verdict,
         reason=reason,
         faults=faults,
         stories=tuple(story.summary() for story in stories),
         seconds=round(time.perf_counter() - began, 3),
-        findings=tuple(findings[0] for _, findings in shrunk),
+        findings=findings,
         saved_scenarios=tuple(str(path) for path in saved),
     )
 
@@ -282,13 +274,13 @@ class _Budget:
         self._left = runs
 
     def afford(self, wanted: list[tuple[_Story, tuple[Placement, ...]]]) -> list[tuple[_Story, tuple[Placement, ...]]]:
-        """Return those that may be made; the others are counted as left out."""
+        """Return those that may be made; the others are counted."""
         if self._left is None:
             return wanted
-        made, left_out = wanted[: self._left], wanted[self._left :]
+        made, not_made = wanted[: self._left], wanted[self._left :]
         self._left -= len(made)
-        for story, _ in left_out:
-            story.left_out += 1
+        for story, _ in not_made:
+            story.not_made += 1
         return made
 
 
@@ -321,17 +313,28 @@ def _without_faults(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"faults": (), "steps": steps, "ends": {}, "jobs": {}})
 
 
-def _shrunk(hands: Crew, stories: Iterable[_Story]) -> Iterator[tuple[Scenario, tuple[Finding, ...]]]:
-    """For each rule that broke, the first of the shortest runs in which it did, shrunk."""
+def _shrunk(hands: Crew, stories: Iterable[_Story]) -> Iterator[tuple[Scenario, Finding]]:
+    """For each rule that broke, the first of the runs with the fewest faults in which it did, shrunk."""
     first: dict[str, tuple[_Story, tuple[Placement, ...]]] = {}
     for story in stories:
         for placements, finding in story.broken:
             known = first.get(finding.rule)
             if known is None or len(placements) < len(known[1]):
                 first[finding.rule] = (story, placements)
+
     for rule, (story, placements) in sorted(first.items()):
-        scenario, findings = shrink(stage(story.scenario, placements), rule, hands.play)
-        yield scenario, tuple(sorted(findings, key=lambda finding: finding.rule != rule))
+        least = shrink(stage(story.scenario, placements), partial(_breaks, hands, rule))
+        finding = _breach(hands, rule, least)
+        assert finding is not None, "shrinking keeps to the rule"
+        yield least, finding
+
+
+def _breach(hands: Crew, rule: str, scenario: Scenario) -> Finding | None:
+    return next((each for each in hands.play(scenario) if each.rule == rule), None)
+
+
+def _breaks(hands: Crew, rule: str, scenario: Scenario) -> bool:
+    return _breach(hands, rule, scenario) is not None
 
 
 def _save(scenario: Scenario, finding: Finding, folder: Path) -> Path:
@@ -350,6 +353,8 @@ def _verdict(stories: Sequence[_Story], findings: tuple[Finding, ...]) -> tuple[
     verdict, reason = decide(findings=findings, doubts=doubts)
     if verdict is not Verdict.PASS:
         return verdict, reason
-    left_out = sum(story.left_out for story in stories)
+    not_made = sum(story.not_made for story in stories)
     runs = sum(story.runs_made for story in stories)
-    return verdict, f"no rule broke in {runs} runs" + (f"; {left_out} were left out by the budget" if left_out else "")
+    return verdict, f"no rule broke in {runs} runs" + (
+        f"; {not_made} were not made, by the limit on runs" if not_made else ""
+    )

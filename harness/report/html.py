@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jinja2
 import msgspec
-from markupsafe import Markup
 
 from fake_provider.facts import FaultStruck, JobCreated
 from harness.history import Entry, History
@@ -36,11 +35,24 @@ FILE_NAME: Final = "index.html"
 MOST_BYTES: Final = 256 * 1024
 """Of one run in the page. An ordinary run takes 10 to 40 kB; a client that loops could fill a disk."""
 
-_MOST_FACTS: Final = (1_500, 600, 200, 60)  # tried in this order until the run fits
-_MOST_CHARACTERS: Final = 500  # of one text
+
+class _Limits(NamedTuple):
+    """How much of one run is shown."""
+
+    facts: int
+    characters: int  # of one text
+    log_lines: int  # the last ones of each log
+
+
+_LIMITS: Final = (_Limits(1_500, 500, 30), _Limits(600, 500, 30), _Limits(200, 300, 20), _Limits(60, 100, 5))
+"""Tried in this order until the run fits."""
+
+_MOST_CHARACTERS: Final = 500  # of one text in the table
 _MOST_FINDINGS: Final = 40  # of one run: more prove no more
 _MOST_PROOFS: Final = 24  # of one finding
+_MOST_LOGS: Final = 8  # of one run
 
+_URGENCY: Final = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS)  # the order of rows
 _SCRIPTS: Final = ("words.js", "filters.js", "drawing.js", "run.js", "main.js")
 _STYLES: Final = ("page.css", "run.css")
 
@@ -53,6 +65,7 @@ class Shown:
     outcome: Outcome
     history: History
     summary: str = ""  # of the scenario
+    logs: Mapping[str, str] = field(default_factory=dict)  # what each worker's process wrote to standard error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,15 +113,16 @@ def page(runs: Sequence[Shown], report: Report, *, notes: Mapping[str, str] | No
             report=msgspec.to_builtins(report),
             reason=_short(report.reason),
             subject=_short(report.subject),
+            left_out=_left_out(report),
             notes={_short(name): _short(value) for name, value in (notes or {}).items()},
             columns=columns,
-            rows=sorted(rows.values(), key=lambda row: row.verdict is Verdict.PASS),
+            rows=sorted(rows.values(), key=lambda row: _URGENCY.index(row.verdict)),
             choices=_choices(runs),
             counts=_counts(runs),
             index=_embedded([_indexed(run, run_id) for run, run_id in zip(runs, _ids(runs), strict=True)]),
             runs=[_run(run) for run in runs],
-            script=Markup(script),  # noqa: S704  our own file
-            style=Markup(style),  # noqa: S704  our own file
+            script=script,
+            style=style,
             script_digest=_digest(script),
             style_digest=_digest(style),
         )
@@ -171,15 +185,7 @@ def _indexed(run: Shown, run_id: str) -> dict[str, Any]:
         "rules": _rules(run),
         "faults": _faults(run),
         "workers": _workers(run),
-        "text": " ".join(
-            _short(text)
-            for text in (
-                outcome.scenario,
-                run.summary,
-                outcome.reason,
-                *(finding.message for finding in outcome.findings[:_MOST_FINDINGS]),
-            )
-        ).lower(),
+        "text": " ".join(_short(text) for text in (outcome.scenario, run.summary, outcome.reason)).lower(),
     }
 
 
@@ -211,15 +217,23 @@ def _counts(runs: Sequence[Shown]) -> dict[str, int]:
     return {verdict.value: sum(run.outcome.verdict is verdict for run in runs) for verdict in Verdict}
 
 
+def _left_out(report: Report) -> dict[str, list[str]]:
+    """The scenarios that do not apply to the client, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for each in report.left_out:
+        by_reason.setdefault(_short(each.reason), []).append(_short(each.scenario))
+    return by_reason
+
+
 # -- a run
 
 
-def _run(run: Shown) -> Markup:
+def _run(run: Shown) -> str:
     """A run as JSON, with as many of its facts as fit."""
     picture = _Picture(run)
-    text = Markup()
-    for most in _MOST_FACTS:
-        text = _embedded(picture.model(most))
+    text = ""
+    for limits in _LIMITS:
+        text = _embedded(picture.model(limits), limits.characters)
         if len(text) <= MOST_BYTES:
             break
     return text
@@ -235,10 +249,12 @@ class _Picture:
         self._story = tell(self._entries, self._findings)
         self._timeline = draw(self._entries)
 
-    def model(self, most: int) -> dict[str, Any]:
-        """What the page's script reads, with about ``most`` facts."""
+    def model(self, limits: _Limits) -> dict[str, Any]:
+        """What the page's script reads."""
         outcome = self._run.outcome
-        kept = _kept(self._entries, {seq for finding in self._findings for seq in finding.facts[:_MOST_PROOFS]}, most)
+        kept = _kept(
+            self._entries, {seq for finding in self._findings for seq in finding.facts[:_MOST_PROOFS]}, limits.facts
+        )
         drawn = self._timeline.drawn
         return {
             "subject": self._run.subject,
@@ -256,6 +272,11 @@ class _Picture:
                 "findings": [_finding(finding) for finding in self._findings],
             },
             "idle": _idle(outcome),
+            "logs": {
+                name: text.splitlines()[-limits.log_lines :]
+                for name, text in list(self._run.logs.items())[:_MOST_LOGS]
+                if text.strip()
+            },
             "findings_in_all": len(outcome.findings),
             "facts_in_all": len(self._entries),
             "lanes": msgspec.to_builtins(self._timeline.lanes),
@@ -324,19 +345,19 @@ def _fact(entry: Entry, drawn: Drawn) -> dict[str, Any]:
 # -- safe to embed
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = _MOST_CHARACTERS) -> str:
     """``text`` in the form in which it is shown: of bounded length, and with control characters written out."""
-    return clean(text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…")
+    return clean(text if len(text) <= most else f"{text[:most]}…")
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: Any, most: int) -> Any:
     match value:
         case str():
-            return _short(value)
+            return _short(value, most)
         case dict():
-            return {_short(str(key)): _cleaned(item) for key, item in value.items()}
+            return {_short(str(key), most): _cleaned(item, most) for key, item in value.items()}
         case list() | tuple():
-            return [_cleaned(item) for item in value]
+            return [_cleaned(item, most) for item in value]
         case _:
             return value
 
@@ -344,10 +365,12 @@ def _cleaned(value: Any) -> Any:
 _UNSAFE: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&'\u2028\u2029"}
 
 
-def _embedded(value: Any) -> Markup:
-    """``value`` as JSON that can stand in a script element: nothing in it ends the element or begins a comment."""
-    text = json.dumps(_cleaned(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Markup(text.translate(_UNSAFE))  # noqa: S704  what could be markup was just written out
+def _embedded(value: Any, most: int = _MOST_CHARACTERS) -> str:
+    """``value`` as JSON that can stand in a script element: nothing in it ends the element or begins a
+    comment. The template takes it as it is.
+    """
+    text = json.dumps(_cleaned(value, most), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(_UNSAFE)
 
 
 def _digest(text: str) -> str:

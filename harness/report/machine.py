@@ -5,12 +5,24 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from harness.verdict import Finding, LeftOut, Outcome, Verdict, merge
+from harness.verdict import Finding, LeftOut, Outcome, SweptStory, Verdict, merge
 
 if TYPE_CHECKING:
     from harness.explore.machine import Exploration
+    from harness.explore.sweep import Sweep
 
-__all__ = ["FORMAT", "ExploreReport", "Report", "explored", "report_of", "schema", "to_json", "version_of_this"]
+__all__ = [
+    "FORMAT",
+    "ExploreReport",
+    "Report",
+    "SweepReport",
+    "explored",
+    "report_of",
+    "schema",
+    "swept",
+    "to_json",
+    "version_of_this",
+]
 
 FORMAT: Final = 1
 _INDENT: Final = 2
@@ -27,6 +39,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     runs: tuple[Outcome, ...]
     left_out: tuple[LeftOut, ...] = ()  # what does not apply to the client
+    stale: tuple[str, ...] = ()  # listed as known failing, and not failing any more: why the verdict is fail
 
 
 class ExploreReport(Report, frozen=True, kw_only=True):
@@ -43,15 +56,40 @@ class ExploreReport(Report, frozen=True, kw_only=True):
     reproduce: str
 
 
+class SweepReport(Report, frozen=True, kw_only=True):
+    """What ``sweep`` found. ``runs`` is empty: they are counted, and the least that breaks a rule is a scenario."""
+
+    faults: int  # at most so many in one run
+    placements: int
+    pruned: int
+    runs_made: int
+    not_made: int
+    seconds: float
+    scenarios: tuple[SweptStory, ...]
+    findings: tuple[Finding, ...]
+    saved_scenarios: tuple[str, ...]
+    reproduce: str
+
+
 def report_of(
-    subject: str, seed: int, runs: tuple[Outcome, ...], left_out: tuple[LeftOut, ...] = (), *, trouble: str = ""
+    subject: str,
+    seed: int,
+    runs: tuple[Outcome, ...],
+    left_out: tuple[LeftOut, ...] = (),
+    *,
+    stale: tuple[str, ...] = (),
+    trouble: str = "",
 ) -> Report:
     """Merge the outcomes of several runs into one report.
 
     Args:
+        left_out: runs that were not made.
+        stale: what is listed as known failing and is not.
         trouble: why there are no runs.
     """
-    verdict = merge(run.verdict for run in runs)
+    verdict = merge([*(run.verdict for run in runs), *([Verdict.FAIL] if stale else [])])
+    if stale and not any(run.verdict is Verdict.FAIL for run in runs):
+        trouble = f"listed as known failing: {stale[0]}" + (f", and {len(stale) - 1} more" if stale[1:] else "")
     return Report(
         format=FORMAT,
         version=version_of_this(),
@@ -61,6 +99,7 @@ def report_of(
         reason=trouble or _reason(verdict, runs),
         runs=runs,
         left_out=left_out,
+        stale=stale,
     )
 
 
@@ -86,6 +125,30 @@ def explored(subject: str, seed: int, found: "Exploration") -> ExploreReport:
     )
 
 
+def swept(subject: str, seed: int, found: "Sweep", *, reproduce: str) -> SweepReport:
+    """The report of what :func:`harness.explore.sweep.sweep` found."""
+    stories = found.stories
+    return SweepReport(
+        format=FORMAT,
+        version=version_of_this(),
+        subject=subject,
+        seed=seed,
+        verdict=found.verdict,
+        reason=found.reason,
+        runs=(),
+        faults=found.faults,
+        placements=sum(story.placements for story in stories),
+        pruned=sum(story.pruned for story in stories),
+        runs_made=sum(story.runs_made for story in stories),
+        not_made=sum(story.not_made for story in stories),
+        seconds=found.seconds,
+        scenarios=stories,
+        findings=found.findings,
+        saved_scenarios=found.saved_scenarios,
+        reproduce=reproduce,
+    )
+
+
 def to_json(value: object) -> str:
     """Return ``value`` as JSON a person can read, without a line feed at the end."""
     return msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=_INDENT).decode()
@@ -93,12 +156,14 @@ def to_json(value: object) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of every report, for ``docs/report.schema.json``."""
-    shapes, components = msgspec.json.schema_components([Report, ExploreReport], ref_template="#/$defs/{name}")
+    shapes, components = msgspec.json.schema_components(
+        [Report, ExploreReport, SweepReport], ref_template="#/$defs/{name}"
+    )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Report of jobsworth",
-        "description": "An explore report has the keys of a report and more, so it is matched first.",
-        "anyOf": [shapes[1], shapes[0]],
+        "description": "Explore and sweep reports have the keys of a report and more, so they are matched first.",
+        "anyOf": [*shapes[1:], shapes[0]],
         "$defs": components,
     }
 

@@ -4,17 +4,17 @@ What a client under test says is not trusted: it is never read as markup, and it
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from harness.history import History
-from harness.report.machine import ExploreReport
+from harness.report.machine import ExploreReport, SweepReport
 from harness.report.story import Line, Mark
 from harness.report.words import describe
 from harness.verdict import Finding, LeftOut, Outcome, Verdict
@@ -72,6 +72,32 @@ class Screen:
         with Progress(*columns, console=self._console, transient=True) as bar:
             bar.add_task(what, total=total)
             yield Progressing(self, bar)
+
+    @contextmanager
+    def counting(self) -> Iterator[Callable[[str, int, int], None]]:
+        """Show how far something is whose end moves: a bar on a terminal, a line at the end of each stage elsewhere.
+
+        Yields:
+            a function to be told what is being done, how much of it is done, and how much there is.
+        """
+        if not self._terminal:
+            yield lambda what, done, total: self.say(f"{what}: {done} runs") if done == total else None
+            return
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._console, transient=True) as bar:
+            tasks: dict[str, TaskID] = {}
+
+            def tell(what: str, done: int, total: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bar.add_task(what)
+                bar.update(tasks[what], completed=done, total=total)
+
+            yield tell
 
     def results(self, outcomes: Sequence[Outcome]) -> None:
         """A table with a row for each scenario and a column for each mode."""
@@ -145,6 +171,27 @@ class Screen:
             self.finding(finding)
         if report.saved_scenario is not None:
             self.say(f"the shrunk run is saved as {report.saved_scenario}")
+        if report.verdict is not Verdict.PASS:
+            self.say(f"reproduce: {report.reproduce}")
+
+    def sweep(self, report: SweepReport) -> None:
+        """What a sweep went through and found."""
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column("scenario")
+        for heading in ("placements", "pruned", "runs made", "not made"):
+            table.add_column(heading, justify="right")
+        for each in report.scenarios:
+            counts = (each.placements, each.pruned, each.runs_made, each.not_made)
+            table.add_row(Text(clean(each.scenario)), *(f"{count:,}" for count in counts))
+        self._console.print(table)
+        self.say(
+            f"faults in one run, at most: {report.faults}; placements {report.placements:,}, pruned {report.pruned:,}, "
+            f"runs made {report.runs_made:,}, not made {report.not_made:,}; {report.seconds:.1f} s"
+        )
+        for finding in report.findings:
+            self.finding(finding)
+        for saved in report.saved_scenarios:
+            self.say(f"a shrunk run is saved as {saved}")
         if report.verdict is not Verdict.PASS:
             self.say(f"reproduce: {report.reproduce}")
 

@@ -136,11 +136,13 @@ class OneCancelPerIntent(Rule):
 
     def _uncertain(self, cancel: Exchange, worker: str) -> bool:
         status = cancel.status
+        in_progress = cancel.answer is not None and cancel.answer.problem == "request_in_progress"
         return (
             not self.world.surely_read(cancel, by=worker)
             or status is None
             or status >= 500
             or status in {404, 408, 425}
+            or in_progress  # a 409 that is not about the job's end
         )
 
 
@@ -280,6 +282,7 @@ class CancelUnconfirmedOnlyAfterDeadline(DeadlineClaim):
     """
 
     state = "cancellation_unconfirmed"
+    reaching = frozenset({state})
     deadline = "cancel_deadline_s"
 
     def began(self, operation: Operation) -> Entry | None:
@@ -294,7 +297,7 @@ class ClaimsNameTheJob(Rule):
     id above all.
     """
 
-    states = frozenset(
+    reaching = frozenset(
         {
             "succeeded",
             "cancelled",
@@ -306,8 +309,6 @@ class ClaimsNameTheJob(Rule):
     )
 
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
-        if fact.state not in self.states:
-            return
         self.judged += 1
         if fact.remote_job is None and self.first_time(fact.operation):
             yield self.finding(

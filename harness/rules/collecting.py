@@ -16,6 +16,8 @@ __all__: list[str] = []
 class SuccessRule(Rule):
     """Common to rules on what must be true when an operation is recorded or claimed as succeeded."""
 
+    reaching = frozenset({"succeeded"})
+
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
         if fact.after == "succeeded" != fact.before:
             yield from self._judge(entry, fact.operation, f"{fact.worker} recorded", fact.remote_job)
@@ -85,6 +87,8 @@ class HarmedResultNotTaken(SuccessRule):
 
 class ClaimOfSuccess(Rule):
     """Common to rules on the figures in a claim of success."""
+
+    reaching = frozenset({"succeeded"})
 
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
         operation = self.world.operation(fact.operation)

@@ -208,8 +208,10 @@ class SynchronousSuccessIsNoAcceptance(Rule):
     client that takes one path for the other either waits for what it has, or collects what is not there.
     """
 
+    reaching = frozenset({"accepted", "result_collecting"})
+
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.before != "create_pending" or fact.after not in {"accepted", "result_collecting"}:
+        if fact.before != "create_pending":
             return
         creates = [each for each in self.world.operation(fact.operation).creates() if each.maybe_read]
         answer = creates[-1].answer if creates else None

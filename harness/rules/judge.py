@@ -4,13 +4,14 @@ A rule that raises is *crashed*: it is shown nothing more, its name and error ar
 proves nothing, so its verdict is unknown), and the others go on.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from fake_provider.facts import AnswerEnded, Endpoint, RequestSent
-from harness.history import Entry
+from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import EXCHANGE_HOOKS, HOOKS, Rule, RuleInfo, all_rules
 from harness.rules.world import World
 from harness.verdict import Finding, NotJudged
@@ -21,7 +22,7 @@ WORLD: Final = "(the joined facts)"
 """Stands for the rule's id where it was not a rule that crashed but the world that all of them read."""
 
 _Hook = Callable[..., Iterable[Finding]]
-_Key = type | tuple[type, Endpoint, bool]
+_Key = type | tuple[type, Endpoint, bool] | tuple[type, str | None]
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,10 +44,10 @@ class Judge:
         self.world = World()
         self._findings: list[Finding] = []
         self._crashed: dict[str, str] = {}
-        self._rules = [info.cls(self.world) for info in (all_rules() if rules is None else rules)]
+        book = all_rules() if rules is None else tuple(rules)
+        self._rules = [info.cls(self.world) for info in book]
+        self._seats = _seats(book)
         self._table: dict[_Key, list[tuple[Rule, _Hook]]] = {}
-        for each in self._rules:
-            self._seat(each)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -58,16 +59,25 @@ class Judge:
         """The rules that crashed so far, each with its error."""
         return tuple(self._crashed.items())
 
-    def _seat(self, each: Rule) -> None:
-        for hook, fact in HOOKS.items():
-            if getattr(type(each), hook) is getattr(Rule, hook):
-                continue
-            keys: Iterable[_Key] = (fact,)
-            if hook in EXCHANGE_HOOKS:
-                places = each.endpoints or Endpoint
-                keys = [(fact, place, stray) for place in places for stray in (False, True) if each.strays or not stray]
-            for key in keys:
-                self._table.setdefault(key, []).append((each, getattr(each, hook)))
+    def _at(self, key: _Key) -> list[tuple[Rule, _Hook]]:
+        """The hooks to be shown a fact of that kind, bound to the rules of this run at the first such fact."""
+        hooks = self._table.get(key)
+        if hooks is None:
+            seats = self._seats_at(key)
+            hooks = self._table[key] = [
+                (self._rules[number], getattr(self._rules[number], hook)) for number, hook in seats
+            ]
+        return hooks
+
+    def _seats_at(self, key: _Key) -> Sequence[tuple[int, str]]:
+        if not isinstance(key, tuple) or len(key) != 2:
+            return self._seats.get(key, ())
+        fact, state = key
+        return [
+            seat
+            for seat in self._seats.get(fact, ())
+            if not (reaching := self._rules[seat[0]].reaching) or state in reaching
+        ]
 
     def observe(self, entry: Entry) -> None:
         """Take in the next entry of the history."""
@@ -84,13 +94,18 @@ class Judge:
             if exchange is None or exchange.request.copy_of is not None:
                 return
             self._show((type(fact), fact.endpoint, exchange.stray), exchange)
-        elif type(fact) in self._table and type(fact) is not HOOKS["at_end"]:
+        elif type(fact) in self._seats and type(fact) is not HOOKS["at_end"]:
             if self.world.blurred and getattr(fact, "operation", None) in self.world.blurred:
                 return
-            self._show(type(fact), entry, fact)
+            key: _Key = type(fact)
+            if isinstance(fact, StateRecorded):
+                key = (StateRecorded, fact.after if fact.after != fact.before else None)
+            elif isinstance(fact, Claimed):
+                key = (Claimed, fact.state)
+            self._show(key, entry, fact)
 
     def _show(self, key: _Key, *what: Any) -> None:
-        for each, hook in self._table.get(key, ()):
+        for each, hook in self._at(key):
             if each.id in self._crashed:
                 continue
             try:
@@ -113,3 +128,20 @@ class Judge:
             ),
             crashed=tuple(self._crashed.items()),
         )
+
+
+@lru_cache(maxsize=8)  # in practice there is one book
+def _seats(book: tuple[RuleInfo, ...]) -> Mapping[_Key, Sequence[tuple[int, str]]]:
+    """Which hooks of which rules, by their place in the book, are shown a fact of which kind."""
+    seats: dict[_Key, list[tuple[int, str]]] = {}
+    for number, info in enumerate(book):
+        for hook in info.hooks:
+            keys: Iterable[_Key] = (HOOKS[hook],)
+            if hook in EXCHANGE_HOOKS:
+                places, strays = info.cls.endpoints or Endpoint, info.cls.strays
+                keys = [
+                    (HOOKS[hook], place, stray) for place in places for stray in (False, True) if strays or not stray
+                ]
+            for key in keys:
+                seats.setdefault(key, []).append((number, hook))
+    return seats

@@ -23,7 +23,8 @@ class StaleWorkerDoesNothing(Rule):
     """A worker whose lease another one has taken over sends nothing and records nothing for that operation.
 
     It was stopped or slow, and believes what is no longer true: its cancel is the second, its write undoes the
-    successor's. Judged where the client notes its leases, by the fence numbers in the notes.
+    successor's. Judged where the client notes its leases, by the fence numbers in the notes. A worker that was started
+    anew believes nothing; and writing down a command that somebody gives needs no lease.
     """
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
@@ -33,12 +34,14 @@ class StaleWorkerDoesNothing(Rule):
         yield from self._judge(exchange.sent, name, worker, f"{sent(exchange)} goes out")
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        yield from self._judge(entry, fact.operation, fact.worker, f"{fact.worker} recorded {fact.after} {at(entry)}")
+        if fact.entry != "note" or fact.before != fact.after:
+            did = f"{fact.worker} recorded {fact.after} {at(entry)}"
+            yield from self._judge(entry, fact.operation, fact.worker, did)
 
     def _judge(self, entry: Entry, name: str, worker: str, did: str) -> Iterator[Finding]:
         operation = self.world.operation(name)
         mine, top = operation.leases.get(worker), operation.top_lease
-        if mine is None or top is None:
+        if mine is None or top is None or mine.entry.seq < self.world.worker(worker).life_since:
             return
         self.judged += 1
         # Notes of two processes may cross on their way here.
@@ -128,15 +131,26 @@ class NoPollAfterTerminal(Rule):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._terminal: dict[str, Exchange] = {}
+        self._unmet: set[str] = set()
         self._reads: dict[str, int] = {}
 
     def on_answer(self, exchange: Exchange) -> Iterable[Finding]:
-        known = self._terminal.get(exchange.operation or "")
+        name = exchange.operation or ""
         state = exchange.answer and exchange.answer.canonical_state
-        if state in TERMINAL_STATES and (known is None or not self.world.surely_read(known)):
-            self._terminal[exchange.operation or ""] = exchange
+        known = self._terminal.get(name)
+        if state in TERMINAL_STATES:
             self.judged += 1
+            if known is None or not self.world.surely_read(known):
+                self._terminal[name] = exchange
+            self._unmet.discard(name)
+        elif state is not None:
+            self._terminal.pop(name, None)  # the provider itself takes it back
+        elif self._has_reason(exchange):
+            self._unmet.add(name)  # there was a reason to read, and the read came to nothing
         return ()
+
+    def _has_reason(self, exchange: Exchange) -> bool:
+        return exchange.licence is not None or (exchange.operation or "") in self._unmet
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
@@ -147,7 +161,7 @@ class NoPollAfterTerminal(Rule):
             or not self.world.surely_read(terminal, by=exchange.request.worker)
         ):
             return
-        if exchange.licence is not None or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
+        if self._has_reason(exchange) or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
             return
         reads = self._reads[operation.id] = self._reads.get(operation.id, 0) + 1
         if reads > CONFIRMING_READS and self.first_time(operation.id):
@@ -256,6 +270,7 @@ class TimedOutOnlyAfterDeadline(DeadlineClaim):
     """
 
     state = "result_timed_out"
+    reaching = frozenset({state})
     deadline = "result_deadline_s"
 
     def began(self, operation: Operation) -> Entry | None:

@@ -130,6 +130,8 @@ class HumanDecisionIsExplained(Rule):
     The person who is to decide needs to be told plainly what is not known and what was tried.
     """
 
+    reaching = frozenset({"human_decision_required"})
+
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
         if fact.state != "human_decision_required":
             return
@@ -254,6 +256,8 @@ class AbsenceNeedsAuthority(Rule):
 
     A look-up that lags behind finds nothing while the job runs; to start over on its word is to create twice.
     """
+
+    reaching = frozenset({"create_pending"})
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
         if (fact.before, fact.after) != ("reconciliation", "create_pending"):

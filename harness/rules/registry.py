@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar, Final, TypeVar
 
@@ -45,6 +46,8 @@ class Rule:
     needs: ClassVar[Needs]
     endpoints: ClassVar[frozenset[Endpoint]] = frozenset()
     """The endpoints whose exchanges ``on_request`` and ``on_answer`` are shown; empty for all."""
+    reaching: ClassVar[frozenset[str]] = frozenset()
+    """The local states of which ``on_recorded`` is shown the transitions and ``on_claimed`` the claims; empty for all."""
     strays: ClassVar[bool] = False
     """Whether these hooks are also shown exchanges that belong to no operation, or that left for another origin."""
 
@@ -122,7 +125,7 @@ HOOKS: Final[Mapping[str, type[Fact]]] = MappingProxyType(
 EXCHANGE_HOOKS: Final = frozenset({"on_request", "on_answer"})
 
 
-class RuleInfo(msgspec.Struct, frozen=True, kw_only=True):
+class RuleInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A rule as entered in the book."""
 
     id: str
@@ -199,7 +202,12 @@ def all_rules() -> Sequence[RuleInfo]:
     """Every rule in the book, by requirement and id. Read-only; importing the package ``harness.rules`` fills the
     book.
     """
-    return tuple(sorted(_BOOK.values(), key=_by_requirement))
+    return _sorted(tuple(_BOOK.values()))
+
+
+@lru_cache(maxsize=8)  # asked for by every run
+def _sorted(book: tuple[RuleInfo, ...]) -> tuple[RuleInfo, ...]:
+    return tuple(sorted(book, key=_by_requirement))
 
 
 def _by_requirement(info: RuleInfo) -> tuple[int, int, str]:

@@ -166,7 +166,6 @@ class ClaimsMatchHistory(Rule):
 class EvidenceRule(Rule):
     """Common to rules by which a final state, recorded or claimed, needs evidence."""
 
-    states: frozenset[str]
     advice: str
 
     def has_evidence(self, operation: Operation) -> bool:
@@ -174,12 +173,10 @@ class EvidenceRule(Rule):
         raise NotImplementedError
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.after in self.states and fact.before != fact.after:
-            yield from self._judge(entry, fact.operation, fact.after, f"{fact.worker} recorded", fact.remote_job)
+        yield from self._judge(entry, fact.operation, fact.after, f"{fact.worker} recorded", fact.remote_job)
 
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
-        if fact.state in self.states:
-            yield from self._judge(entry, fact.operation, fact.state, f"{fact.worker} claims", fact.remote_job)
+        yield from self._judge(entry, fact.operation, fact.state, f"{fact.worker} claims", fact.remote_job)
 
     def _judge(self, entry: Entry, name: str, state: str, said: str, remote_job: str | None) -> Iterator[Finding]:
         operation = self.world.operation(name)
@@ -206,7 +203,7 @@ class SucceededOnlyIfRemoteSucceeded(EvidenceRule):
     ``final-read-before-success`` judges.)
     """
 
-    states = frozenset({"result_collecting", "succeeded"})
+    reaching = frozenset({"result_collecting", "succeeded"})
     advice = "Only the terminal state succeeded, read from the provider, is success."
 
     def has_evidence(self, operation: Operation) -> bool:
@@ -221,7 +218,7 @@ class FailedOnlyIfRemoteFailed(EvidenceRule):
     such job counts as a report once the time is over in which a new job may not be found yet.
     """
 
-    states = frozenset({"failed"})
+    reaching = frozenset({"failed"})
     advice = "Keep the operation as unknown or observed until the provider says that it failed."
 
     def has_evidence(self, operation: Operation) -> bool:
@@ -251,7 +248,7 @@ class CancelledOnlyIfConfirmed(EvidenceRule):
     To have sent a cancel call proves nothing, nor does an answer that only says "accepted": completion may win.
     """
 
-    states = frozenset({"cancelled"})
+    reaching = frozenset({"cancelled"})
     advice = "Observe on after the cancel call, until the provider reports how the job ended."
 
     def has_evidence(self, operation: Operation) -> bool:
@@ -265,7 +262,7 @@ class WithdrawnOnlyIfNeverSent(EvidenceRule):
     After the first create there may be a job, answered or not, and withdrawing does not stop it.
     """
 
-    states = frozenset({"withdrawn"})
+    reaching = frozenset({"withdrawn"})
     advice = "A stop command after the first create waits until the job is known, and then cancels it."
 
     def has_evidence(self, operation: Operation) -> bool:

@@ -38,6 +38,7 @@ class Worker(msgspec.Struct):
     running: bool = False
     dead: bool = True
     resumed_at: float | None = None
+    life_since: int = 0  # the entry of its last start: what it was told before, it no longer knows
     cut_seqs: list[
         int
     ] = []  # entries at which it was killed, stopped, or refused a write: what it had in hand may be gone

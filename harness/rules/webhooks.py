@@ -32,6 +32,7 @@ class FinalReadBeforeSuccess(Rule):
     A webhook may be forged, replayed, or of another job. It is a reason to read the status at once.
     """
 
+    reaching = frozenset({"result_collecting", "succeeded"})
     endpoints = frozenset({Endpoint.RESULT})
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:

@@ -8,8 +8,11 @@ Constant work per entry; no judgement is passed here.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
+
+import msgspec
 
 from fake_provider.contract import Contract, ResultKind
 from fake_provider.facts import (
@@ -44,17 +47,14 @@ from harness.rules.views import TERMINAL_STATES, Exchange, Job, Lease, Operation
 
 __all__ = ["World"]
 
+CAREFUL: Final = Contract()
+
 CLOCK_GRANULARITY_S: Final = {"simulated": 0.002, "patched": 0.01, "process": 0.05}
 """By how much a client's timer and our stamp may differ, by mode: rounding where time is virtual, scheduling where
 it is real."""
 
 GARBLING: Final = frozenset({"html_body", "invalid_json", "wrong_content_type"})
 """Faults that leave it to the client whether an answer says anything: it may have been read, not surely."""
-
-HARMLESS: Final = frozenset(
-    {"kill", "stop", "slow_answer", "request_duplicated", "retry_after", "provider_clock_skewed"}
-)
-"""Faults that leave a result as it is, if it arrives."""
 
 SETTLE_S: Final = {"simulated": 0.0, "patched": 0.0, "process": 0.25}
 """How long a client may take to make an answer durable; a worker that is killed or stopped sooner may have lost it."""
@@ -64,7 +64,7 @@ class World:
     """The joined facts of one run, up to the entry shown last."""
 
     def __init__(self) -> None:
-        self.contract = Contract()
+        self.contract = CAREFUL
         self.timing: dict[str, float] = {}
         self.started: RunStarted | None = None
         self.slack_s = CLOCK_GRANULARITY_S["simulated"]
@@ -77,6 +77,7 @@ class World:
         self.jobs: dict[str, Job] = {}
         self.operations: dict[str, Operation] = {}
         self.deliveries: dict[int, tuple[Entry, EventSent]] = {}
+        self.under_way: set[int] = set()  # deliveries that were not answered yet
         self.taken_events: dict[str, Entry] = {}  # event ids answered 2xx
         self.ledger: dict[str, Entry] = {}
         self.traced: dict[str, str] = {}  # the operation of each trace
@@ -178,7 +179,7 @@ class World:
 
     def _run_started(self, _entry: Entry, fact: RunStarted) -> None:
         self.started = fact
-        self.contract = Contract.model_validate(fact.contract)
+        self.contract = _contract_of(msgspec.json.encode(fact.contract))
         self.timing = fact.timing
         self.slack_s = CLOCK_GRANULARITY_S.get(fact.mode, CLOCK_GRANULARITY_S["process"])
         self.settle_s = SETTLE_S.get(fact.mode, SETTLE_S["process"])
@@ -203,8 +204,9 @@ class World:
         if fact.command == "cancel" and operation.cancels:
             operation.cancels.pop()  # it will not be acted upon, and the person knows
 
-    def _worker_started(self, _entry: Entry, fact: WorkerStarted) -> None:
+    def _worker_started(self, entry: Entry, fact: WorkerStarted) -> None:
         worker = self.worker(fact.worker)
+        worker.life_since = entry.seq
         worker.running, worker.dead = True, False
 
     def _worker_stopped(self, entry: Entry, fact: WorkerStopped) -> None:
@@ -246,7 +248,26 @@ class World:
         operation.last_call = exchange
         if fact.endpoint is Endpoint.STATUS:
             exchange.schedule, exchange.licence = operation.schedule, operation.licence
-            operation.schedule, operation.licence = exchange, None
+            operation.schedule = exchange
+            if exchange.licence is not None and not self._on_its_way(exchange, exchange.licence):
+                operation.licence = None
+
+    def _on_its_way(self, read: Exchange, licence: Entry) -> bool:
+        """Whether a read may have left before the client had taken in what allows it one: it is not that one then."""
+        told = licence.fact
+        if isinstance(told, EventSent):
+            return told.delivery in self.under_way and self._was_due(read)
+        return isinstance(told, Commanded) and read.sent.at - licence.at <= self.settle_s and self._was_due(read)
+
+    def _was_due(self, read: Exchange) -> bool:
+        """Whether a status read was due by the schedule alone, as far as that can be told."""
+        giver = read.schedule
+        if giver is None or giver.ended is None or giver.answer is None:
+            return False
+        asked_s = giver.answer.retry_after_s
+        if asked_s is not None and self.surely_read(giver, by=read.request.worker):
+            return read.sent.at + self.slack_s >= giver.ended.at + asked_s
+        return read.sent.at + self.slack_s >= giver.sent.at + self.time("poll_first_s", 0.0)
 
     def _answer_ended(self, entry: Entry, fact: AnswerEnded) -> None:
         exchange = self.exchanges.get(fact.exchange)
@@ -309,7 +330,7 @@ class World:
         answer, served = exchange.answer, exchange.result
         if answer is None or answer.fate is not Fate.DELIVERED or answer.status != 200 or served is None:
             return False
-        if not HARMLESS.issuperset(exchange.faults):
+        if any(kind.startswith("result_") or kind in GARBLING for kind in exchange.faults):
             return False
         job = self.jobs.get(served.job)
         return job is not None and job.result_sha256 in {None, served.sha256}
@@ -339,6 +360,7 @@ class World:
 
     def _event_sent(self, entry: Entry, fact: EventSent) -> None:
         self.deliveries[fact.delivery] = (entry, fact)
+        self.under_way.add(fact.delivery)
         if not fact.genuine or fact.operation is None:
             return
         operation = self.operation(fact.operation)
@@ -347,6 +369,7 @@ class World:
             operation.licence = entry
 
     def _event_delivered(self, entry: Entry, fact: EventDelivered) -> None:
+        self.under_way.discard(fact.delivery)
         if fact.status is not None and 200 <= fact.status < 300:
             self.taken_events.setdefault(fact.event, entry)
 
@@ -408,3 +431,8 @@ class World:
             RunEnded: _run_ended,
         }
     )
+
+
+@lru_cache(maxsize=64)  # many runs in a row are under one contract, and reading it takes as long as judging ten facts
+def _contract_of(encoded: bytes) -> Contract:
+    return Contract.model_validate_json(encoded)

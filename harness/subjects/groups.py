@@ -28,6 +28,7 @@ LAST_WORDS: Final = 20
 
 _CHUNK: Final = 1 << 16
 _CLOSE_S: Final = 3.0
+_END_CHECK_S: Final = 0.01
 
 
 class Log:
@@ -121,6 +122,15 @@ class Group:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
+    async def ended(self) -> int:
+        """Wait for the end of the process, whatever its children do, and return its code: negative for a signal.
+
+        asyncio's own wait also waits for the pipes, which children may hold open for ever.
+        """
+        while (code := self.process.returncode) is None:
+            await asyncio.sleep(_END_CHECK_S)
+        return code
+
     async def log_is_read(self, within_s: float) -> None:
         """Wait for the end of its log; its children may hold that open, so not for ever."""
         await asyncio.wait({self._reading}, timeout=within_s)
@@ -128,7 +138,8 @@ class Group:
     async def end(self) -> None:
         """Leave nothing of it behind."""
         self.signal(signal.SIGKILL)
-        await asyncio.wait({asyncio.ensure_future(self.process.wait())}, timeout=_CLOSE_S)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.ended(), _CLOSE_S)
         self._reading.cancel()
         await asyncio.wait({self._reading})
         # The transport holds the pipes; without this they are closed by the collector, with a warning.

@@ -127,7 +127,7 @@ def read_line(line: bytes) -> Reply | NoteLine:
     """
     try:
         found = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadLine(f"{_show(line)} is no JSON ({error}); logs belong on standard error") from None
     if not isinstance(found, dict) or ("reply" in found) == ("note" in found):
         raise BadLine(f'{_show(line)} is neither a reply nor a note: an object with either a "reply" or a "note" key')

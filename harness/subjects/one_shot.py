@@ -141,6 +141,10 @@ class _Machine:
         self.stopped = False
         self.groups: set[Group] = set()
 
+    def lives(self, life: int) -> bool:
+        """Tell whether it is on, and was not switched off since that life began."""
+        return self.alive and self.life == life
+
     def signal(self, number: signal.Signals) -> None:
         for group in self.groups:
             group.signal(number)
@@ -290,13 +294,13 @@ class OneShotStage:
         """Run the program until it is done, as a scheduler would."""
         machine, life = self._machines[worker], self._machines[worker].life
         async with self._turns.setdefault(operation, asyncio.Lock()):
-            while machine.alive and machine.life == life:
+            while machine.lives(life):
                 try:
                     said = await self._run(worker, machine, operation, request)
                 except (SubjectBroken, SubjectError, Unclear) as error:
                     self._break(f"{operation}: {error}")
                     return
-                if not machine.alive or machine.life != life:
+                if not machine.lives(life):
                     return  # it was killed; whatever it said, nobody was there to hear
                 if said is None:
                     await asyncio.sleep(self._terms.timing["poll_first_s"])
@@ -322,7 +326,7 @@ class OneShotStage:
             elif machine.stopped:
                 group.signal(signal.SIGSTOP)
             line = await self._read_last_line(group)
-            code = await group.process.wait()
+            code = await group.ended()
             await group.log_is_read(1)
         finally:
             await asyncio.shield(group.end())
@@ -333,7 +337,7 @@ class OneShotStage:
     async def _read_last_line(self, group: Group) -> str:
         assert group.process.stdout is not None
         total, tail = 0, b""
-        ended = asyncio.ensure_future(group.process.wait())
+        ended = asyncio.ensure_future(group.ended())
         while True:
             reading = asyncio.ensure_future(group.process.stdout.read(_CHUNK))
             await asyncio.wait({reading, ended}, return_when=asyncio.FIRST_COMPLETED)

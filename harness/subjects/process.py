@@ -418,7 +418,7 @@ class ProcessStage:
             future.set_result(said)
 
     async def _await_end(self, worker: _Worker) -> None:
-        code = await worker.group.process.wait()
+        code = await worker.group.ended()
         # What it wrote before it ended comes before its end. Its children may hold the pipes open: not for ever.
         await asyncio.wait(worker.tasks[:1], timeout=1)
         await worker.group.log_is_read(1)

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,6 +83,7 @@ MIGRATIONS: Final = (
 )
 """What brings a store from each schema version to the next."""
 
+_IN_MEMORY: Final = ":memory:"
 _HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
 _WAITING: Final = "EXISTS (SELECT 1 FROM command c WHERE c.operation_id = :id AND c.taken = 0)"
 
@@ -132,34 +134,18 @@ class SQLiteStore:
         except sqlite3.Error as error:
             raise StoreRefused(f"{path}: {error}") from None
         with _refusals():
-            self._db.execute("PRAGMA journal_mode=WAL")
+            if str(path) == _IN_MEMORY:
+                self._db.deserialize(_blank())
+            else:
+                self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
-            self._migrate(str(path))
-
-    def _migrate(self, path: str) -> None:
-        with self._transaction():
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version > len(MIGRATIONS):
-                raise SchemaTooNew(
-                    f"{path} has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
-                )
-            for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-                for statement in _statements(script):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {number}")
+            _migrate(self._db, str(path))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: all of it is durable when this ends, or none."""
-        with _refusals():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+        with _refusals(), _immediate(self._db):
+            yield self._db
 
     def _append(self, entries: Iterable[HistoryEntry]) -> int:
         """Chain entries on, and return the number of the last entry in the store."""
@@ -408,6 +394,42 @@ class SQLiteStore:
 
     async def close(self) -> None:
         self._db.close()
+
+
+@cache
+def _blank() -> bytes:
+    """A database with its schema and nothing in it: one in memory would take longer to be made than to live."""
+    db = sqlite3.connect(_IN_MEMORY, isolation_level=None)
+    _migrate(db, _IN_MEMORY)
+    return db.serialize()
+
+
+def _migrate(db: sqlite3.Connection, path: str) -> None:
+    # Looking costs no write lock: a worker can start while another holds it.
+    if db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),):
+        return
+    with _immediate(db):
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise SchemaTooNew(
+                f"{path} has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
+            )
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            for statement in _statements(script):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {number}")
+
+
+@contextmanager
+def _immediate(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fake_provider.boundary import KillHost, StopHost, StoreFate
+from fake_provider.effects import KillHost, StopHost, StoreFate
 from fake_provider.facts import AnswerEnded, CommitPoint, FaultStruck, JobCreated
 
 if TYPE_CHECKING:

@@ -151,3 +151,18 @@ def test_a_copy_counts_as_no_occurrence(play: Play) -> None:
         {"kind": "server_error", "at": "create#2:received"},
     )
     assert world.struck == ["request_duplicated", "server_error"]
+
+
+def test_faults_that_are_healed_while_an_exchange_is_under_way_strike_it_no_more(play: Play) -> None:
+    async def story(world: World, jobs: Jobs) -> None:
+        answer = asyncio.create_task(jobs.create())
+        await asyncio.sleep(0.25)
+        world.boundary.plan.heal()
+        assert (await answer).status_code == 202
+
+    world = play(
+        story,
+        {"kind": "slow_answer", "at": "create#1:received", "seconds": 0.5},
+        {"kind": "server_error", "at": "create#1:committed"},
+    )
+    assert world.struck == ["slow_answer"]

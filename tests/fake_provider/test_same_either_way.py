@@ -10,9 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from fake_provider.boundary import Boundary, Send
+from fake_provider.boundary import Boundary
 from fake_provider.clock import ManualClock
 from fake_provider.contract import Contract
+from fake_provider.effects import Send
 from fake_provider.engine import Attempt, Engine
 from fake_provider.facts import ProviderFact
 from fake_provider.presets import PRESETS

@@ -156,6 +156,17 @@ def test_a_delivery_is_overtaken(play: Play) -> None:
     assert world.struck == ["webhook_out_of_order"]
 
 
+def test_a_delivery_that_was_overtaken_is_struck_no_more(play: Play) -> None:
+    world = play(
+        one_job,
+        {"kind": "webhook_out_of_order", "at": "webhook#1:before_receipt"},
+        {"kind": "webhook_lost", "at": "webhook#3:before_receipt"},
+        contract=WITH_PROGRESS,
+    )
+    assert world.struck == ["webhook_out_of_order"]
+    assert _types(world) == ["job.succeeded", "job.running"]
+
+
 def test_a_delivery_that_nothing_overtakes_goes_out_when_healed_and_was_not_struck(play: Play) -> None:
     async def story(world: World, jobs: Jobs) -> None:
         await one_job(world, jobs)
@@ -189,7 +200,7 @@ def test_a_secret_is_being_rotated(play: Play) -> None:
 def test_every_secret_signs(play: Play) -> None:
     old, new = "whsec_" + "b2xk" * 8, "whsec_" + "bmV3" * 8
     world = play.world(contract=HOOKS)
-    world.boundary.outbox._secrets = (new, old)
+    world.boundary.mail.outbox._secrets = (new, old)
 
     async def story(world: World) -> None:
         async with world.client() as client:

@@ -42,7 +42,9 @@ def defined(tree: ast.Module) -> Iterator[str]:
 
 
 def bound(tree: ast.Module) -> set[str]:
-    names = set(defined(tree))
+    names = {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             names |= {each.id for each in node.targets if isinstance(each, ast.Name)}

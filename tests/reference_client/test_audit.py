@@ -6,11 +6,13 @@ import asyncio
 import sqlite3
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_client import audit
+from reference_client.lifecycle import LocalState
 from reference_client.stores.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
@@ -181,3 +183,19 @@ def test_a_head_can_be_written_down_and_read_again(number: int, digest: bytes) -
 def test_what_is_no_head_is_refused(text: str) -> None:
     with pytest.raises(audit.AuditError, match="is no head"):
         audit.Head.parse(text)
+
+
+def test_an_entry_that_does_not_start_where_the_one_before_ended_is_found(story: Story) -> None:
+    entries = [
+        story.entries[0],
+        msgspec.structs.replace(story.entries[0], before=LocalState.ACCEPTED, after=LocalState.OBSERVING),
+    ]
+    links = []
+    previous = audit.GENESIS.hash
+    for number, entry in enumerate(entries, start=1):
+        encoded = audit.encode_entry(entry)
+        previous = audit.link_hash(previous, number, encoded)
+        links.append(audit.Link(number, entry.operation_id, entry.before, entry.after, encoded, previous))
+    verdict = audit.verify(links)
+    assert verdict.entry == 2
+    assert "starts from accepted" in str(verdict.problem)

@@ -235,6 +235,14 @@ def test_settings_that_cannot_be_are_one_line_with_file_field_and_reason(
     assert len(result.output.splitlines()) == 1
 
 
+def test_a_store_is_kept_to_one_provider(submitted: Run, settings: Path) -> None:
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"base_url": "http://other.test"}))
+    for words in (("work", "--until-rest"), ("submit", "op-2", "--authorised-by", "ann")):
+        result = submitted(*words)
+        assert result.exit_code == 1
+        assert "use one store for each provider" in result.output
+
+
 def test_settings_that_are_not_there_are_said_so(run: Run, settings: Path) -> None:
     settings.unlink()
     assert "No such file" in run("show").output

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reference_client.adapters.protocol import NoAnswer
 from reference_client.creating import OperationConflict
 from reference_client.lifecycle import Evidence, LocalState
 from reference_client.operation import Call, Stop
@@ -231,3 +232,39 @@ def test_the_safe_order_of_paths_is_token_then_look_up(make_workflow: Callable[.
     assert str(make_workflow().reconciling_path(operation, 0.0)).startswith("re-send")
     assert str(make_workflow(**NO_TOKEN).reconciling_path(operation, 0.0)) == "look-up"
     assert make_workflow(**NO_TOKEN, **NO_LOOKUP).reconciling_path(operation, 0.0) is None
+
+
+def test_two_answers_that_named_different_jobs_are_both_kept_even_if_one_broke_off(
+    story: Story, say: type[Say]
+) -> None:
+    broken = NoAnswer(
+        error="cut",
+        detail="",
+        received_at=0.0,
+        url="http://provider.test/v1/jobs",
+        status=202,
+        headers={"location": "http://provider.test/v1/jobs/job_9"},
+    )
+    assert story.call(broken, 0.0).state is S.CREATE_UNKNOWN
+    operation = story.call(say.answer(202, say.job()), story.operation.next_attempt_at)
+    assert operation.state is S.HUMAN_DECISION_REQUIRED
+    assert operation.unfamiliar_job_ids == ("job_9", "job_1")
+    assert operation.remote_job_id is None
+
+
+def test_an_answer_that_broke_off_and_the_next_one_may_agree(story: Story, say: type[Say]) -> None:
+    headers = {"location": "/v1/jobs/job_1"}
+    url = "http://provider.test/v1/jobs"
+    story.call(NoAnswer(error="cut", detail="", received_at=0.0, url=url, status=202, headers=headers), 0.0)
+    assert story.call(say.answer(202, say.job()), story.operation.next_attempt_at).state is S.ACCEPTED
+
+
+def test_what_was_ever_sent_is_not_withdrawn_even_when_it_proved_to_have_had_no_effect(
+    make_story: Callable[..., Story], say: type[Say]
+) -> None:
+    story = make_story(**NO_TOKEN)
+    story.call(say.nothing(), 0.0)
+    story.call(say.answer(200, {"jobs": []}), story.operation.next_attempt_at)
+    story.told(Stop(who="ann", why="enough"), 1.0)
+    assert not isinstance(story.settle(1.0), Rest)
+    assert story.operation.state is S.CREATE_PENDING

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import msgspec
 import pytest
 
 from reference_client.adapters.protocol import Answer, NoAnswer, Request
@@ -25,7 +26,7 @@ from reference_client.credentials import (
     KeyringCredential,
     credential_from,
 )
-from reference_client.operation import Operation
+from reference_client.operation import Call, InFlight, Operation
 from reference_client.stores.sqlite import SQLiteStore
 from reference_client.story import escalation_packet, shown
 from reference_client.story import story as told
@@ -136,6 +137,24 @@ def test_the_words_of_a_library_are_not_repeated(story: Story) -> None:
         raise httpx2.ReadError(f"while sending {CANARY}")
 
     assert CANARY not in repr(call(story, handler))
+
+
+def test_a_credential_that_the_provider_repeats_is_taken_out_of_what_it_says(story: Story) -> None:
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json={"you": CANARY}, headers={"x-request-id": CANARY.removeprefix("Bearer ")})
+
+    answer = call(story, handler)
+    assert isinstance(answer, Answer)
+    assert answer.body == b'{"you":"[redacted]"}'
+    assert answer.headers["x-request-id"] == "[redacted]"
+
+
+def test_of_a_result_no_byte_is_changed(story: Story) -> None:
+    flight = InFlight(call=Call.RESULT, attempt=1, since=0.0, worker="w1", fence=1)
+    story.operation = msgspec.structs.replace(story.operation, in_flight=flight)
+    answer = call(story, lambda _: httpx2.Response(200, content=CANARY.encode()))
+    assert isinstance(answer, Answer)
+    assert answer.body == CANARY.encode()
 
 
 def test_an_answer_without_end_counts_as_none(story: Story) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reference_client.stores.protocol import SchemaTooNew, StoreError, StoreRefused
+from reference_client.stores import sqlite
+from reference_client.stores.protocol import LeaseLost, SchemaTooNew, StoreError, StoreRefused
 from reference_client.stores.sqlite import MIGRATIONS, SQLiteStore
 
 if TYPE_CHECKING:
@@ -44,8 +45,14 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
         ("UPDATE history SET entry = 'x'", "never edited"),
         ("UPDATE history SET number = 9", "never edited"),
         ("DELETE FROM history", "never deleted"),
+        ("INSERT INTO history SELECT 3, operation_id, before, after, entry, hash FROM history", "comes after the last"),
+        ("REPLACE INTO history SELECT * FROM history", "comes after the last"),
         ("UPDATE operation SET state = 'succeeded'", "only with a history entry"),
+        ("UPDATE operation SET history_number = 0", "only go on"),
+        ("UPDATE operation SET lease_fence = -1", "only go on"),
+        ("UPDATE operation SET operation_id = 'op-2'", "keeps its id"),
         ("DELETE FROM operation", "never deleted"),
+        ("REPLACE INTO operation SELECT * FROM operation", "starts with a history entry"),
         (
             "INSERT INTO operation VALUES ('op-2', 'create_pending', 0, NULL, 0, NULL, 0, NULL, 1, 'x')",
             "starts with a history entry",
@@ -78,6 +85,64 @@ def test_a_newer_store_is_refused(path: Path, database: sqlite3.Connection) -> N
     database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(SchemaTooNew, match=f"version {len(MIGRATIONS) + 1}; this program knows"):
         SQLiteStore(path)
+
+
+def test_an_older_store_is_brought_up_and_keeps_what_it_holds(
+    path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "MIGRATIONS", (*MIGRATIONS, "ALTER TABLE operation ADD COLUMN colour TEXT;\n"))
+
+    async def tell() -> None:
+        store = SQLiteStore(path)
+        assert [each.operation_id for each in await store.operations()] == ["op-1"]
+        await store.close()
+
+    asyncio.run(tell())
+    assert database.execute("SELECT colour FROM operation").fetchall() == [(None,)]
+    assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(
+    path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = "ALTER TABLE operation ADD COLUMN colour TEXT;\nALTER TABLE nowhere ADD COLUMN colour TEXT;\n"
+    monkeypatch.setattr(sqlite, "MIGRATIONS", (*MIGRATIONS, broken))
+    with pytest.raises(StoreRefused, match="nowhere"):
+        SQLiteStore(path)
+    with pytest.raises(sqlite3.OperationalError, match="colour"):
+        database.execute("SELECT colour FROM operation")
+    assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+
+
+def test_a_worker_can_start_while_another_one_writes(path: Path, database: sqlite3.Connection) -> None:
+    database.execute("BEGIN IMMEDIATE")
+    store = SQLiteStore(path, busy_timeout_s=0)
+    assert len(asyncio.run(store.operations())) == 1
+    database.execute("ROLLBACK")
+    asyncio.run(store.close())
+
+
+def test_a_renewal_counts_from_when_the_lock_was_had(path: Path, clock: ManualClock) -> None:
+    """A write lock may be long in coming: a lease that was short enough to renew may have run out meanwhile."""
+
+    class Slow(SQLiteStore):
+        def _transaction(self) -> Any:
+            clock.time += 3
+            return super()._transaction()
+
+    async def tell() -> None:
+        slow, other = Slow(path, now=clock.now), SQLiteStore(path, now=clock.now)
+        claimed = await other.claim("w1", 2)
+        assert claimed is not None
+        with pytest.raises(LeaseLost):
+            await slow.renew(claimed.lease, 5)
+        claimed = await other.claim("w1", 4)
+        assert claimed is not None
+        assert (await slow.renew(claimed.lease, 5)).until == clock.now() + 5
+        await slow.close()
+        await other.close()
+
+    asyncio.run(tell())
 
 
 def test_a_place_that_cannot_be_opened_is_refused_with_its_name(tmp_path: Path) -> None:

@@ -285,6 +285,19 @@ def test_a_large_result_goes_to_a_file_named_for_its_digest(tmp_path: Path) -> N
     play(tell)
 
 
+def test_without_a_place_for_files_a_large_result_stays_in_the_store() -> None:
+    async def tell(clock: SimulatedClock) -> None:
+        bench = Bench(clock)
+        bench.workflow.inline_limit_bytes = 10
+        await bench.client.submit("op-1", {}, authorised_by="ann")
+        operation = await bench.until_rest()
+        assert operation.collected is not None
+        assert operation.collected.location == "store"
+        assert await bench.store.result("op-1") == RESULT
+
+    play(tell)
+
+
 def test_a_file_that_cannot_be_written_is_a_refusal_and_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("in the way")
     with pytest.raises(StoreRefused, match="results"):

@@ -224,7 +224,7 @@ function drawGlyph(group, places, glyph, y) {
       node.append(svg("circle", { cx: x, cy: y, r: 4 }));
       break;
     default: {
-      const text = shorten(spoken(glyph.label), width - 12, 5.9);
+      const text = shorten(glyph.kind === "created" ? glyph.label : spoken(glyph.label), width - 12, 5.9);
       const size = clamp(text.length * 5.9 + 14, 24, width);
       node.append(svg("rect", { x: x - size / 2, y: y - 9, width: size, height: 18, rx: 9 }), svg("text", { x, y: y + 3.8, "text-anchor": "middle" }, text));
     }

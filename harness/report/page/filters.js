@@ -39,7 +39,7 @@ function applyFilters() {
   }
   const filtered = FILTERS.some((name) => wanted[name]);
   byId("matches").textContent = filtered ? `${found.size} of ${plural(INDEX.length, "run")}` : plural(INDEX.length, "run");
-  byId("nothing").hidden = found.size > 0;
+  byId("nothing").hidden = found.size > 0 || INDEX.length === 0;
 }
 
 form.addEventListener("input", () => {

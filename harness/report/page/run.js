@@ -3,6 +3,7 @@
 const POINTS = ["before_receipt", "received", "committed", "answering", "delivered"];
 const STORE_POINTS = ["received", "committed"];
 const GAP = 0.5; // seconds without a row that are worth a break
+const MOST_NAMED = 2; // findings that a row proves and names
 
 let shown = null; // {number, run, places, rows, list, stage, watcher}
 
@@ -102,16 +103,22 @@ function rowNode(run, row, before) {
   const seq = row.facts[0];
   const node = el("li", { class: `row mark-${row.mark}${row.pins.length ? " pinned" : ""}${gap >= GAP ? " after-gap" : ""}`, tabindex: "-1", "data-facts": row.facts.join(" ") });
   if (gap >= GAP) node.dataset.gap = `${gap.toFixed(gap < 10 ? 2 : 0)} s later`;
-  const words = el("div", { class: "words" });
-  words.append(el("span", { class: "who" }, row.actor || "…"), " ", el("span", { class: "said" }, row.finding < 0 ? row.text : linked(row.text, run)));
-  if (row.mark === "next") words.append(" ", el("span", { class: "chip" }, "first act after the fault"));
-  if (row.struck) words.append(strip(row.struck));
-  if (row.pins.length && row.finding < 0) words.append(" ", row.pins.map((number) => el("a", { class: "chip proves", href: link({ fact: run.outcome.findings[number].facts.at(-1) }), "data-finding": number }, `proves ${number + 1}: ${run.outcome.findings[number].rule}`)));
-  if (row.finding >= 0) words.append(" ", proofs(row.proof, row.text) || "");
+  const words = el("div", { class: "words" }, el("span", { class: "who" }, row.actor || "…"), " ", el("span", { class: "said" }, row.finding < 0 ? row.text : linked(row.text, run)));
+  if (row.mark === "next") put(words, " ", el("span", { class: "chip" }, "first act after the fault"));
+  if (row.struck) put(words, strip(row.struck));
+  if (row.finding >= 0) put(words, " ", proofs(row.proof, row.text));
+  else if (row.pins.length) put(words, " ", row.pins.map((number) => proves(run, number, row.pins.length <= MOST_NAMED)));
   const side = el("span", { class: "side" });
-  if (seq !== undefined) side.append(el("a", { class: "fact-link", href: link({ fact: seq }), title: "A link to this fact" }, `#${row.facts.length > 1 ? `${seq}–${row.facts.at(-1)}` : seq}`));
+  if (seq !== undefined) put(side, el("a", { class: "fact-link", href: link({ fact: seq }), title: "A link to this fact" }, `#${row.facts.length > 1 ? `${seq}–${row.facts.at(-1)}` : seq}`));
   node.append(time(row, before), el("span", { class: "space" }), words, side);
   return node;
+}
+
+/** A link from a fact to the last of those that prove a finding, under which the finding stands. */
+function proves(run, number, named) {
+  const { rule, facts } = run.outcome.findings[number];
+  const text = named ? `proves ${number + 1}: ${rule}` : `proves ${number + 1}`;
+  return el("a", { class: "chip proves", href: link({ fact: facts.at(-1) }), title: rule }, text);
 }
 
 /** The commit points of an exchange, and which of them the fault struck. */
@@ -162,7 +169,7 @@ function about(number, run, view) {
       el("p", { class: "quiet facts-line" }, [run.subject, `seed ${outcome.seed}`, `${plural(outcome.rules_judged, "rule")} judged`, `${outcome.faults_struck} of ${plural(outcome.faults_planned, "fault")} struck`, plural(run.facts_in_all, "fact")].join(" · "), run.facts.length < run.facts_in_all && ` (${plural(run.facts.length, "fact")} in this page)`),
       el("p", { class: "again" }, el("span", { class: "quiet" }, "Run it again "), el("code", { tabindex: "0" }, outcome.reproduce))),
     outcome.findings.length > 0 && findings(run),
-    el("div", { class: "tools", role: "toolbar", "aria-label": "What is shown" },
+    el("div", { class: "tools", role: "group", "aria-label": "What is shown" },
       el("span", { class: "switch" }, kind("story", "Story"), kind("facts", "Every fact")),
       el("label", {}, "Worker ", worker),
       el("label", {}, "Find ", search),
@@ -208,8 +215,9 @@ function appendix(run) {
   const started = run.facts.find((fact) => fact.raw.fact === "run_started");
   return [
     Object.keys(idle).length > 0 && el("details", { class: "appendix" }, el("summary", {}, `${plural(Object.values(idle).flat().length, "rule")} had nothing to judge in this run`), Object.entries(idle).map(([needs, rules]) => el("p", {}, el("strong", {}, `judged from the ${needs}`), " ", rules.join(", ")))),
+    Object.entries(run.logs).map(([name, lines]) => el("details", { class: "appendix", open: run.outcome.verdict !== "pass" }, el("summary", {}, `What ${name} wrote to standard error, at the end`), el("pre", { tabindex: "0" }, lines.join("\n")))),
     started && el("details", { class: "appendix" }, el("summary", {}, "Contract and timing"), raw({ contract: started.raw.contract, timing: started.raw.timing })),
-  ].filter(Boolean);
+  ].flat().filter(Boolean);
 }
 
 // Marks, details and keys

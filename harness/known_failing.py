@@ -1,0 +1,84 @@
+"""Findings that are known and not yet repaired: they do not fail a run, and their absence does.
+
+The file is YAML, a list of rules for each scenario:
+
+    lost-create-response: [one-job-per-operation, same-token-on-retry]
+"""
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+import harness.rules  # noqa: F401  enters every rule in the book
+from harness.course import EXPECTATION
+from harness.rules.registry import all_rules
+from harness.verdict import Outcome, Verdict
+
+__all__ = ["BadList", "KnownFailing", "excuse", "read", "stale"]
+
+KnownFailing = Mapping[str, Collection[str]]
+"""Rules by scenario."""
+
+
+class BadList(ValueError):
+    """The file cannot be read. The message names it and says what is wrong, with the likeliest correction."""
+
+
+def read(path: Path, scenarios: Collection[str]) -> KnownFailing:
+    """Read a list of known findings.
+
+    Args:
+        scenarios: all that there are; another name is a mistake.
+
+    Raises:
+        BadList: it has not the form, or names what there is not.
+    """
+    try:
+        found = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, YAMLError) as error:
+        raise BadList(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if not isinstance(found, dict) or not all(isinstance(rules, list) for rules in found.values()):
+        raise BadList(f"{path}: not a list of rules for each scenario, as in 'lost-create-response: [same-token-on-retry]'")
+    rules = [rule.id for rule in all_rules()] + [EXPECTATION]
+    wrong = [_unknown("scenario", name, scenarios) for name in found if name not in scenarios]
+    wrong += [_unknown("rule", rule, rules) for listed in found.values() for rule in listed if rule not in rules]
+    if wrong:
+        raise BadList(f"{path}: " + "; ".join(wrong))
+    return {name: frozenset(listed) for name, listed in found.items()}
+
+
+def _unknown(kind: str, name: object, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"there is no {kind} {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def excuse(known: KnownFailing, outcome: Outcome) -> Outcome:
+    """Return ``outcome`` with its known findings set apart; without others it passes."""
+    listed = known.get(outcome.scenario, ())
+    excused = tuple(finding for finding in outcome.findings if finding.rule in listed)
+    if not excused:
+        return outcome
+    left = tuple(finding for finding in outcome.findings if finding.rule not in listed)
+    rules = ", ".join(sorted({finding.rule for finding in left or excused}))
+    return msgspec.structs.replace(
+        outcome,
+        findings=left,
+        known_failing=excused,
+        verdict=Verdict.FAIL if left else Verdict.PASS,
+        reason=f"broken: {rules}" if left else f"known to be broken: {rules}",
+    )
+
+
+def stale(known: KnownFailing, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What is listed and does not fail any more, where that could be told: the scenario was run, with a verdict."""
+    for scenario, rules in known.items():
+        runs = [outcome for outcome in outcomes if outcome.scenario == scenario]
+        if not runs or any(outcome.verdict is Verdict.UNKNOWN for outcome in runs):
+            continue
+        broken = {finding.rule for run in runs for finding in (*run.findings, *run.known_failing)}
+        for rule in sorted(set(rules) - broken):
+            yield f"{scenario} does not break {rule} any more"

@@ -1,0 +1,78 @@
+"""The examples: as people write them they fail, and the report says why; repaired they pass every scenario that
+applies. They are run as a person would run them.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.runner import Job, run_many, sort_out
+from harness.subjects import Subject
+from harness.verdict import Outcome, Verdict
+from scenarios.loading import find, load_catalogue
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MUST_RUN = os.environ.get("JOBSWORTH_MUST_RUN", "").split()
+"""Programs without which these tests fail instead of being skipped."""
+
+
+def tool(name: str) -> str:
+    path = shutil.which(name)
+    if path is None and name not in MUST_RUN:
+        pytest.skip(f"there is no {name} here")
+    assert path is not None, f"there is no {name} here, and JOBSWORTH_MUST_RUN names it"
+    return path
+
+
+@pytest.fixture(scope="session")
+def java_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Java examples, compiled once; ``java File.java`` would do so for every run."""
+    directory = tmp_path_factory.mktemp("java")
+    sources = map(str, sorted((EXAMPLES / "java").glob("*.java")))
+    subprocess.run([tool("javac"), "-Xlint:all", "-Werror", "-d", str(directory), *sources], check=True)  # noqa: S603
+    return directory
+
+
+def example(language: str, which: str, request: pytest.FixtureRequest) -> Subject:
+    if language == "java":
+        classes = request.getfixturevalue("java_classes")
+        command = (tool("java"), "-cp", str(classes), which.capitalize())
+    elif language == "node":
+        command = (tool("node"), str(EXAMPLES / "node" / f"{which}.mjs"))
+    else:
+        command = (sys.executable, str(EXAMPLES / "python_requests" / f"{which}.py"))
+    return Subject(name=f"{language} {which}", command=command, one_shot=True)
+
+
+def outcomes(subject: Subject, *names: str) -> dict[str, Outcome]:
+    stories = [find(name) for name in names] or [
+        each for each in load_catalogue().values() if "process" in each.modes
+    ]
+    jobs, _ = sort_out([Job(scenario=scenario, subject=subject, mode="process") for scenario in stories])
+    return {result.outcome.scenario: result.outcome for result in run_many(jobs)}
+
+
+@pytest.mark.parametrize("language", ["python_requests", "node", "java"])
+def test_as_people_write_it_a_client_passes_on_a_good_day_and_fails_on_others(
+    language: str, request: pytest.FixtureRequest
+) -> None:
+    found = outcomes(example(language, "naive", request), "happy-path", "lost-create-response", "result-damaged")
+    assert found["happy-path"].verdict is Verdict.PASS
+    for name, rule, words in (
+        ("lost-create-response", "one-job-per-operation", "operation op-1 has 2 jobs"),
+        ("lost-create-response", "same-token-on-retry", "Send the stored token again"),
+        ("result-damaged", "harmed-result-not-taken", "each result that came was damaged"),
+    ):
+        assert found[name].verdict is Verdict.FAIL
+        assert [words in each.message for each in found[name].findings if each.rule == rule] == [True]
+
+
+@pytest.mark.parametrize("language", ["python_requests", "node", "java"])
+def test_repaired_a_client_passes_every_scenario_that_applies(language: str, request: pytest.FixtureRequest) -> None:
+    found = outcomes(example(language, "repaired", request))
+    assert {name: each.reason for name, each in found.items() if each.verdict is not Verdict.PASS} == {}
+    assert len(found) > 50
