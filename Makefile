@@ -24,6 +24,7 @@ tests: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m harness.report.catalogues
+	$(BIN)/python -m harness.editions
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

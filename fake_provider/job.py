@@ -74,7 +74,7 @@ class Teller:
             result=self._reference(job, now) if job.result is not None else None,
             error=job.error,
             partial_effects=job.partial_effects if job.state in _LEAVES_EFFECTS else (),
-            started_at=job.starts_at if job.starts_at <= now else None,
+            started_at=job.starts_at if job.state is not JobState.QUEUED and job.starts_at <= now else None,
             counts=tally(job.work, job.items, done) if counted else None,
             upload=job.upload,
             memo=job.memo,
@@ -100,7 +100,7 @@ class Teller:
             records=result.records if promised.record_count else None,
             failed=result.failed if promised.record_count else None,
             inline=result.body if inline else None,
-            has_annex=result.annex is not None,
+            annex_size=len(result.annex) if result.annex is not None else None,
             expires=expires,
             signature=self.sign(job, expires) if expires is not None else None,
         )

@@ -3,14 +3,20 @@
 A scenario that does not apply is not run and is no verdict on the client; the report names it and says why.
 """
 
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
 
+from pydantic import ValidationError
+
+from fake_provider.contract import Contract, Mechanism
+from fake_provider.dialects import DIALECTS
 from fake_provider.facts import Endpoint
+from fake_provider.faults import Fault
+from harness.patching import Marks
 from harness.subject import Capability
-from scenarios.model import Arm, Cancel, Reconcile, Scenario, Step
+from scenarios.model import Arm, Cancel, Kill, Reconcile, Resume, Scenario, Start, Step, Stop
 
-__all__ = ["why_not"]
+__all__ = ["retold", "why_not", "why_not_patched"]
 
 _LACKS: Final[dict[Capability, str]] = {
     "cancel": "it tells the client to cancel, and this one cannot be told so",
@@ -19,6 +25,10 @@ _LACKS: Final[dict[Capability, str]] = {
     "webhooks": "its provider sends webhooks, and this client takes none",
     "workers": "it has several workers on one store, and of this client only one runs at a time",
 }
+
+
+_HOST_KINDS: Final = frozenset({"kill", "stop"})
+_KEY_KINDS: Final = frozenset({"other_job_for_token", "retry_refused", "token_forgotten"})
 
 
 def why_not(scenario: Scenario, capabilities: Collection[Capability]) -> str | None:
@@ -45,3 +55,53 @@ def _step_needs(step: Step) -> Iterator[Capability]:
         yield "reconcile"
     elif isinstance(step, Arm) and step.fault.at.endpoint is Endpoint.STORE:
         yield "checkpoints"
+
+
+def why_not_patched(scenario: Scenario, marks: Marks | None) -> str | None:
+    """Return why ``scenario`` does not apply to a patched client that is marked so; None if it does."""
+    assert marks is not None, "only a marked factory is of a patched client"
+    reasons = [why_not(scenario, marks.capabilities)]
+    if any(isinstance(step, Kill | Stop | Start | Resume) for step in scenario.steps) or any(
+        fault.kind in _HOST_KINDS for fault in _faults(scenario)
+    ):
+        reasons.append("it kills or freezes the client's host, and patched code lives in the harness's own process")
+    told = retold(scenario, marks.dialect)
+    if told is None:
+        reasons.append(f"its story is about promises that a provider speaking {marks.dialect} does not make")
+    elif told.contract.idempotency.mechanism is Mechanism.NONE and any(
+        fault.kind in _KEY_KINDS for fault in _faults(scenario)
+    ):
+        reasons.append(f"it strikes at idempotency keys, which a provider speaking {marks.dialect} does not take")
+    return "; ".join(reason for reason in reasons if reason) or None
+
+
+def retold(scenario: Scenario, dialect: str) -> Scenario | None:
+    """Return the scenario as it is told of a provider that speaks ``dialect``; None where that cannot be.
+
+    Where the dialect has no words for the contract, the story is told under the dialect's own contract, but for what the
+    story says of promises itself. What its author expects at the end then no longer holds, so that the rules alone
+    judge.
+    """
+    spoken = DIALECTS[dialect]
+    if spoken.cannot_promise(scenario.contract) is None:
+        return scenario
+    said = scenario.contract.model_dump(exclude_unset=True, exclude={"name"})
+    try:
+        contract = Contract.model_validate(_merged(spoken.likeness.model_dump(), said))
+    except ValidationError:
+        return None
+    if spoken.cannot_promise(contract) is not None:
+        return None
+    return scenario.model_copy(update={"contract": contract, "ends": {}, "jobs": {}})
+
+
+def _merged(base: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **base,
+        **{key: _merged(base[key], value) if isinstance(value, dict) else value for key, value in said.items()},
+    }
+
+
+def _faults(scenario: Scenario) -> Iterator[Fault]:
+    yield from scenario.faults
+    yield from (step.fault for step in scenario.steps if isinstance(step, Arm))

@@ -5,19 +5,21 @@ Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted. Impo
 """
 
 import io
+import os
 import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
 if TYPE_CHECKING:
-    from harness.report.machine import ExploreReport, Report
+    from harness.report.machine import Report
     from harness.report.terminal import Screen
     from harness.runner import Result
     from harness.subjects import Subject
@@ -70,6 +72,13 @@ _logs = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep there what the processes of each run wrote to standard error.",
 )
+_rules = click.option(
+    "--rules",
+    "edition",
+    metavar="N",
+    type=int,
+    help="Judge by edition N of the rules, which an upgrade does not change; by all there are if left out.",
+)
 _json = click.option(
     "--json",
     "json_file",
@@ -92,8 +101,19 @@ _html = click.option(
 )
 @_mode
 @click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@_rules
 @_one_shot
+@click.option(
+    "--known-failing",
+    "known_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Findings that do not fail the run, a list of rules for each scenario; one that is gone does.",
+)
 @_logs
+@click.option(
+    "--junit", "junit_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report as JUnit XML."
+)
 @_json
 @_html
 @click.pass_context
@@ -103,13 +123,18 @@ def check(
     names: tuple[str, ...],
     mode: str | None,
     seed: int | None,
+    edition: int | None,
     one_shot: bool,
+    known_file: Path | None,
     logs: Path | None,
+    junit_file: str | None,
     json_file: str | None,
     html: Path | None,
 ) -> None:
     """Run scenarios against a client, in every mode it offers."""
     with _errors():
+        from harness.editions import edition as load_edition
+        from harness.known_failing import excuse, read, stale
         from harness.report.machine import report_of
         from harness.runner import Job, run_many, sort_out
         from harness.stage import SubjectBroken
@@ -117,9 +142,12 @@ def check(
 
         screen = _screen(json_file)
         under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
-        chosen = {name: find(name) for name in names} or load_catalogue()
+        catalogue = load_catalogue()
+        everything = load_edition(edition).scenarios if edition is not None else tuple(catalogue)
+        chosen = {name: find(name) for name in names or everything}
+        known = read(known_file, {*catalogue, *(each.name for each in chosen.values())}) if known_file else {}
         jobs = [
-            Job(scenario=scenario, subject=under_test, mode=where, seed=seed, source=source)
+            Job(scenario=scenario, subject=under_test, mode=where, seed=seed, source=source, edition=edition)
             for source, scenario in chosen.items()
             for where in _modes(scenario, under_test, mode, named=bool(names))
         ]
@@ -129,14 +157,17 @@ def check(
         except SubjectBroken as error:
             jobs, left_out, trouble = [], [], str(error)
         with screen.progress(under_test.name, len(jobs)) as progress:
-            results = run_many(jobs, progress.done)
+            results = [replace(each, outcome=excuse(known, each.outcome)) for each in run_many(jobs, progress.done)]
         outcomes = tuple(result.outcome for result in results)
-        report = report_of(under_test.name, seed or 0, outcomes, tuple(left_out), trouble=trouble)
+        gone = tuple(stale(known, outcomes))
+        report = report_of(under_test.name, seed or 0, outcomes, tuple(left_out), stale=gone, trouble=trouble)
         screen.failures(results)
         screen.results(outcomes)
         screen.left_out(left_out)
+        screen.known(report)
         _keep_logs(logs, results)
         _draw(html, screen, report, results, {each.name: each.summary for each in chosen.values()})
+        _tell_ci(report, junit_file, aside=json_file == "-")
         _finish(screen, report, json_file)
 
 
@@ -179,7 +210,11 @@ def explore(
         found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
         report = explored(under_test.name, seed, found)
         screen.exploration(report)
-        _draw_exploration(html, screen, report, under_test)
+        saved = [report.saved_scenario] if report.saved_scenario is not None else []
+        kinds = sorted(report.faults_struck_by_kind.items(), key=lambda item: -item[1])
+        told = ", ".join(f"{kind} {count}" for kind, count in kinds) or "none"
+        notes = {"examples": str(report.examples), "steps": str(report.steps), "faults struck": told}
+        _draw_saved(html, screen, report, under_test, saved, notes)
         _finish(screen, report, json_file)
 
 
@@ -188,6 +223,7 @@ def explore(
 @click.option("--scenario", "names", metavar="NAME", multiple=True, help="A name or a file; the core ones if none.")
 @click.option("--faults", type=click.IntRange(1, 3), default=1, show_default=True, help="Most faults in one run.")
 @click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@click.option("--thorough", is_flag=True, help="Two faults and more: with all parameters too, and lasting.")
 @click.option("--cores", type=click.IntRange(min=1), help="Processes to use; as many as there are cores if left out.")
 @click.option("--most-runs", type=click.IntRange(min=1), help="Make no more runs than this, and count the rest.")
 @click.option(
@@ -198,6 +234,7 @@ def explore(
     help="Where the shrunk run of each rule that broke goes, as a scenario.",
 )
 @_json
+@_html
 @click.pass_context
 def sweep(
     ctx: click.Context,
@@ -205,10 +242,12 @@ def sweep(
     names: tuple[str, ...],
     faults: int,
     seed: int | None,
+    thorough: bool,
     cores: int | None,
     most_runs: int | None,
     save: Path,
     json_file: str | None,
+    html: Path | None,
 ) -> None:
     """Put every fault at every place of a story, one by one or two or three together."""
     with _errors():
@@ -222,12 +261,23 @@ def sweep(
         chosen = [find(name) for name in names or CORE]
         with screen.counting() as tell:
             found = run(
-                under_test, chosen, faults=faults, seed=seed, cores=cores, most_runs=most_runs, save=save, tell=tell
+                under_test,
+                chosen,
+                faults=faults,
+                seed=seed,
+                thorough=thorough,
+                cores=cores,
+                most_runs=most_runs,
+                save=save,
+                tell=tell,
             )
         words = ["jobsworth", "sweep", under_test.name, *(f"--scenario={name}" for name in names), f"--faults={faults}"]
         words += [f"--seed={seed}"] * (seed is not None) + [f"--most-runs={most_runs}"] * (most_runs is not None)
+        words += ["--thorough"] * thorough
         report = swept(under_test.name, seed or 0, found, reproduce=shlex.join(words))
         screen.sweep(report)
+        notes = {"runs made": str(report.runs_made), "places": str(report.placements)}
+        _draw_saved(html, screen, report, under_test, report.saved_scenarios, notes)
         _finish(screen, report, json_file)
 
 
@@ -236,6 +286,7 @@ def sweep(
 @_subject
 @_mode
 @click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@_rules
 @_one_shot
 @_logs
 @_json
@@ -247,6 +298,7 @@ def replay(
     subject: str | None,
     mode: str | None,
     seed: int | None,
+    edition: int | None,
     one_shot: bool,
     logs: Path | None,
     json_file: str | None,
@@ -256,14 +308,21 @@ def replay(
     with _errors():
         from harness.report.machine import report_of
         from harness.report.story import tell
-        from harness.runner import run
+        from harness.runner import Job, run, sort_out
+        from harness.stage import SubjectBroken
         from scenarios.loading import find
 
         screen = _screen(json_file)
         chosen = find(scenario)
         under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
         where = _modes(chosen, under_test, mode, named=True)[0]
-        result = run(chosen, under_test, mode=where, seed=seed, source=scenario)
+        try:
+            _, left_out = sort_out([Job(scenario=chosen, subject=under_test, mode=where)])
+        except SubjectBroken as error:
+            _finish(screen, report_of(under_test.name, seed or 0, (), trouble=str(error)), json_file)
+        if left_out:
+            raise _WrongUse(f"{chosen.name} does not apply to {under_test.name}: {left_out[0].reason}")
+        result = run(chosen, under_test, mode=where, seed=seed, source=scenario, edition=edition)
         _keep_logs(logs, [result])
         outcome = result.outcome
         screen.say(f"{chosen.name}: {chosen.summary}", "bold")
@@ -400,24 +459,40 @@ def _draw(
     screen.say(f"page: {write(directory, page(shown, report, notes=notes))}")
 
 
-def _draw_exploration(directory: Path | None, screen: "Screen", report: "ExploreReport", subject: "Subject") -> None:
-    """The page of an exploration: what it reached and, if it found something, the shrunk run, made once more."""
+def _draw_saved(
+    directory: Path | None,
+    screen: "Screen",
+    report: "Report",
+    subject: "Subject",
+    saved: "Sequence[str]",
+    notes: Mapping[str, str],
+) -> None:
+    """The page of a search: what it came to, and the shrunk runs it saved, each made once more."""
     if directory is None:
         return
     from harness.runner import run
     from scenarios.loading import find
 
-    saved = report.saved_scenario
-    story = find(saved) if saved is not None else None
-    results = [run(story, subject, mode="simulated", source=saved)] if story is not None else []
-    summaries = {story.name: story.summary} if story is not None else {}
-    kinds = sorted(report.faults_struck_by_kind.items(), key=lambda item: -item[1])
-    notes = {
-        "examples": str(report.examples),
-        "steps": str(report.steps),
-        "faults struck": ", ".join(f"{kind} {count}" for kind, count in kinds) or "none",
-    }
-    _draw(directory, screen, report, results, summaries, notes)
+    stories = {path: find(path) for path in saved}
+    results = [run(story, subject, mode="simulated", source=path) for path, story in stories.items()]
+    _draw(directory, screen, report, results, {story.name: story.summary for story in stories.values()}, notes)
+
+
+def _tell_ci(report: "Report", junit_file: str | None, *, aside: bool) -> None:
+    """Write for the CI server: JUnit XML where it was asked for, annotations where GitHub Actions runs.
+
+    Args:
+        aside: standard output holds something else.
+    """
+    if junit_file is not None:
+        from harness.report.junit import to_junit
+
+        _write(junit_file, to_junit(report))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from harness.report.annotations import annotations
+
+        for line in annotations(report):
+            click.echo(line, err=aside)
 
 
 def _keep_logs(directory: Path | None, results: "Sequence[Result]") -> None:
@@ -438,6 +513,8 @@ def _write(json_file: str, text: str) -> None:
 @contextmanager
 def _errors() -> Iterator[None]:
     """Turn the author's mistakes into one block on standard error and exit code 2."""
+    from harness.editions import UnknownEdition
+    from harness.known_failing import BadList
     from harness.stage import SubjectError
     from scenarios.loading import ScenarioError
 
@@ -446,7 +523,7 @@ def _errors() -> Iterator[None]:
     except ScenarioError as error:
         lines = [str(problem) for problem in error.problems]
         raise _WrongUse("\n  ".join([f"{len(lines)} mistakes", *lines]) if len(lines) > 1 else lines[0]) from None
-    except SubjectError as error:
+    except (BadList, SubjectError, UnknownEdition) as error:
         raise _WrongUse(str(error)) from None
     except OSError as error:
         if error.filename is None:

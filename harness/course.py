@@ -54,7 +54,7 @@ __all__ = ["EXPECTATION", "Course"]
 EXPECTATION: Final = "scenario-expectation"
 """The name under which a breach of a scenario's own ``ends`` and ``jobs`` is reported."""
 
-_REST_CHECK_S: Final = {"simulated": 1.0, "process": 0.1}
+_REST_CHECK_S: Final = {"simulated": 1.0, "patched": 1.0, "process": 0.1}
 """How often the workers are asked whether all is at rest. Virtual seconds cost nothing; real ones are waited for."""
 
 _START_CHECK_S: Final = 0.01

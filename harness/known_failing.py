@@ -42,7 +42,9 @@ def read(path: Path, scenarios: Collection[str]) -> KnownFailing:
     except (OSError, YAMLError) as error:
         raise BadList(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if not isinstance(found, dict) or not all(isinstance(rules, list) for rules in found.values()):
-        raise BadList(f"{path}: not a list of rules for each scenario, as in 'lost-create-response: [same-token-on-retry]'")
+        raise BadList(
+            f"{path}: not a list of rules for each scenario, as in 'lost-create-response: [same-token-on-retry]'"
+        )
     rules = [rule.id for rule in all_rules()] + [EXPECTATION]
     wrong = [_unknown("scenario", name, scenarios) for name in found if name not in scenarios]
     wrong += [_unknown("rule", rule, rules) for listed in found.values() for rule in listed if rule not in rules]

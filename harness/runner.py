@@ -13,28 +13,29 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock, SystemClock
 from fake_provider.engine import Engine
 from fake_provider.lifecycle import TERMINAL, JobState
-from harness.applicability import why_not
+from harness.applicability import retold, why_not, why_not_patched
 from harness.course import Course
 from harness.editions import rules_of
 from harness.history import History
+from harness.patching import marks_of
 from harness.rules.judge import Judge
 from harness.simulation import SimulatedClock, SimulationError, SimulationLoop
 from harness.stage import Notebook, SubjectBroken, SubjectError, Terms
-from harness.subject import Capability, Factory
+from harness.subject import Capability
 from harness.subjects.in_process import BASE_URL, SimulatedStage
 from harness.subjects.one_shot import OneShotStage
 from harness.subjects.process import ProcessStage
-from harness.subjects.resolve import REFERENCE, Subject
+from harness.subjects.resolve import Subject
 from harness.verdict import LeftOut, Outcome
 from scenarios.model import Scenario, Step
 
-__all__ = ["Job", "Result", "Simulation", "capabilities_of", "run", "run_many", "sort_out"]
+__all__ = ["Job", "PatchedSimulation", "Result", "Simulation", "capabilities_of", "run", "run_many", "sort_out"]
 
 PROCESS_RUNS_AT_ONCE: Final = 10
 """Runs in real time mostly wait. More at once would make their workers wait for the two cores of a small machine
@@ -74,7 +75,7 @@ class Job:
     def reproduce(self) -> str:
         """The command line that makes this run once more."""
         words = ["jobsworth", "replay", self.source or self.scenario.name]
-        if self.subject.factory is not None and self.subject.name != REFERENCE:
+        if self.subject.command is None:
             words.append(self.subject.name)
         words += ["--mode", self.mode, "--seed", str(self.effective_seed)]
         if self.edition is not None:
@@ -85,17 +86,26 @@ class Job:
 
 
 def run(
-    scenario: Scenario, subject: Subject, *, mode: str | None = None, seed: int | None = None, source: str | None = None
+    scenario: Scenario,
+    subject: Subject,
+    *,
+    mode: str | None = None,
+    seed: int | None = None,
+    source: str | None = None,
+    edition: int | None = None,
 ) -> Result:
     """Run one scenario against one subject.
 
     Args:
         mode: one of ``subject.modes``; the quickest if left out.
+        source: how a person names the scenario.
+        edition: of the rules; all of them if left out.
 
     Raises:
         SubjectError: the subject cannot be put under test in this mode.
     """
-    return _run(Job(scenario=scenario, subject=subject, mode=mode or subject.modes[0], seed=seed, source=source))
+    mode = mode or subject.modes[0]
+    return _run(Job(scenario=scenario, subject=subject, mode=mode, seed=seed, source=source, edition=edition))
 
 
 def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
@@ -111,7 +121,9 @@ def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
     applies, left_out = [], []
     for job in jobs:
         reason = None
-        if job.mode == "process":
+        if job.mode == "patched":
+            reason = why_not_patched(job.scenario, marks_of(job.subject.patched))
+        elif job.mode == "process":
             if job.subject not in known:
                 known[job.subject] = capabilities_of(job.subject)
             reason = why_not(job.scenario, known[job.subject])
@@ -181,8 +193,12 @@ def _run(job: Job) -> Result:
         )
     if job.mode == "process":
         return asyncio.run(_run_process(job))
-    assert job.subject.factory is not None
-    with Simulation(job.scenario, job.subject.factory, seed=job.effective_seed) as simulation:
+    judge = Judge(rules_of(job.edition))
+    simulated = job.mode == "simulated"
+    factory = job.subject.factory if simulated else job.subject.patched
+    assert factory is not None
+    kind = Simulation if simulated else PatchedSimulation
+    with kind(job.scenario, factory, seed=job.effective_seed, judge=judge) as simulation:
         simulation.follow_story()
         return simulation.conclude(job.reproduce)
 
@@ -193,8 +209,14 @@ def _run(job: Job) -> Result:
 class Simulation:
     """One run in virtual time, driven from ordinary code. A context manager: leaving it throws the hosts away."""
 
-    def __init__(self, scenario: Scenario, factory: Factory, *, seed: int, judge: Judge | None = None) -> None:
-        self.loop = SimulationLoop()
+    mode = "simulated"
+
+    def __init__(self, scenario: Scenario, factory: Any, *, seed: int, judge: Judge | None = None) -> None:
+        """Args:
+        factory: makes the client: a :class:`harness.subject.Factory`.
+        """
+        dialect, scenario = self._wire(factory, scenario)
+        self.loop = self._new_loop()
         self.scenario = scenario
         self.judge = judge or Judge()
         self._trouble: str | None = None
@@ -202,13 +224,13 @@ class Simulation:
         terms = _terms(scenario, seed)
         history = History(self.loop.time, [self.judge.observe])
         notebook = Notebook(history.record, terms.secrets)
-        boundary = _boundary(scenario, seed, terms, history)
-        self._stage = SimulatedStage(factory, loop=self.loop, terms=terms, notebook=notebook)
+        boundary = _boundary(scenario, seed, terms, history, dialect)
+        self._stage = self._new_stage(factory, loop=self.loop, terms=terms, notebook=notebook)
         self._clock = clock
         self._engine: Engine | None = None
         self.course = Course(
             scenario,
-            mode="simulated",
+            mode=self.mode,
             seed=seed,
             terms=terms,
             origin=BASE_URL,
@@ -221,6 +243,19 @@ class Simulation:
             now=self.loop.time,
         )
         self._notebook = notebook
+
+    @staticmethod
+    def _wire(_factory: Any, scenario: Scenario) -> tuple[str, Scenario]:
+        """Return the dialect the provider speaks, and the story as it is told in it."""
+        return "jobs", scenario
+
+    @staticmethod
+    def _new_loop() -> SimulationLoop:
+        return SimulationLoop()
+
+    @staticmethod
+    def _new_stage(factory: Any, **options: Any) -> SimulatedStage:
+        return SimulatedStage(factory, **options)
 
     @property
     def history(self) -> History:
@@ -295,6 +330,35 @@ class Simulation:
         if not self.loop.is_closed():
             self.loop.run_until_complete(self._close())
             self.loop.close()
+
+
+class PatchedSimulation(Simulation):
+    """The same for a patched client: a :class:`harness.patching.PatchedFactory` makes it."""
+
+    mode = "patched"
+
+    @staticmethod
+    def _wire(factory: Any, scenario: Scenario) -> tuple[str, Scenario]:
+        marks = marks_of(factory)
+        assert marks is not None, "resolve() takes only marked factories for patched ones"
+        told = retold(scenario, marks.dialect)
+        if told is None:
+            raise SubjectError(f"{scenario.name}: {why_not_patched(scenario, marks)}")
+        return marks.dialect, told
+
+    @staticmethod
+    def _new_loop() -> SimulationLoop:
+        try:
+            from harness.subjects.patched import PatchedLoop
+        except ModuleNotFoundError as error:
+            raise SubjectError(f"patched mode needs {error.name}: pip install 'jobsworth[patched]'") from error
+        return PatchedLoop()
+
+    @staticmethod
+    def _new_stage(factory: Any, **options: Any) -> SimulatedStage:
+        from harness.subjects.patched import PatchedStage
+
+        return PatchedStage.over(factory, **options)
 
 
 # -- real time
@@ -395,10 +459,10 @@ def _terms(scenario: Scenario, seed: int) -> Terms:
     )
 
 
-def _boundary(scenario: Scenario, seed: int, terms: Terms, history: History) -> Boundary:
+def _boundary(scenario: Scenario, seed: int, terms: Terms, history: History, dialect: str = "jobs") -> Boundary:
     return Boundary(
         scenario.contract,
-        dialect="jobs",
+        dialect=dialect,
         base_url=BASE_URL,
         random=Random(f"{seed}:provider"),
         record=history.record,

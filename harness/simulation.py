@@ -170,9 +170,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
         real_sleep = time.sleep
 
         def sleep(seconds: float | SupportsIndex, /) -> None:
-            if _HOST.get() is not None:
-                self._refuse("time.sleep()")
-            real_sleep(seconds)
+            if _HOST.get() is None:
+                real_sleep(seconds)
+            else:
+                self.sleep_of_host(float(seconds))
 
         # Python tells its audit hooks of time.sleep only from 3.13 on.
         time.sleep = sleep
@@ -180,6 +181,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
             super().run_forever()
         finally:
             time.sleep = real_sleep
+
+    def sleep_of_host(self, seconds: float) -> None:  # noqa: ARG002  how long does not matter
+        """A host called ``time.sleep``."""
+        self._refuse("time.sleep()")
 
     # -- what BaseEventLoop leaves to its subclasses
 
@@ -215,8 +220,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
             heappop(scheduled)._scheduled = False  # type: ignore[attr-defined]  # noqa: SLF001
         if not scheduled:
             raise Deadlock(f"at t={self._now:.3f}s every task waits and nothing is scheduled")
-        self._now = max(self._now, scheduled[0].when())
-        self._callbacks_at_this_instant = 0
+        due = scheduled[0].when()
+        if due > self._now:  # a timer of no seconds lets no time pass
+            self._now = due
+            self._callbacks_at_this_instant = 0
         while scheduled and scheduled[0].when() <= self._now:
             handle = heappop(scheduled)
             handle._scheduled = False  # type: ignore[attr-defined]  # noqa: SLF001

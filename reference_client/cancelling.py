@@ -16,7 +16,7 @@ class Cancelling(Scheduling):
         """Whether a cancel call is due for the intent: the first, or one more where that is documented as harmless
         (W6.4).
         """
-        if self.terms.cancel.effect == "unsupported" or operation.cancel_answered:
+        if self.terms.cancel.effect == "unsupported" or operation.cancel_answered or operation.remote_over:
             return False
         return operation.cancel_calls == 0 or self.terms.cancel.repeatable
 

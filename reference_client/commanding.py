@@ -177,6 +177,7 @@ class Commanding(Scheduling):
                 "accepted_at": now,
                 "remote_state": None,
                 "remote_rank": None,
+                "remote_over": False,
             }
         if command.state in {_S.CREATE_PENDING, _S.CREATE_UNKNOWN, _S.RECONCILIATION}:
             changes["create_deadline"] = now + timing.create_deadline_s

@@ -77,6 +77,7 @@ class Observing(Scheduling):
             draft.set(
                 remote_state=report.state,
                 remote_rank=report.rank if report.rank is not None else operation.remote_rank,
+                remote_over=operation.remote_over or report.phase.is_end,
                 remote_updated_at=report.updated_at,
                 progress=report.progress,
             )

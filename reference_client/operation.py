@@ -171,6 +171,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # observing
     remote_state: str | None = None
     remote_rank: int | None = None
+    remote_over: bool = False  # the provider has said that the job is at its end: there is nothing left to cancel
     remote_updated_at: str | None = None
     observed_at: float | None = None
     progress: int | None = None

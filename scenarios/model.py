@@ -247,7 +247,7 @@ class Scenario(_Part):
         {}, description="How many jobs the provider's ledger may hold for an operation."
     )
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = Field(
-        ("simulated", "process"), description="How the story can be run."
+        ("simulated", "patched", "process"), description="How the story can be run."
     )
     drain_s: float = Field(60.0, gt=0, description="How long everything may take to come to rest after healing.")
     seed: int = Field(0, ge=0, description="What randomness starts from, unless the command line says otherwise.")
@@ -270,6 +270,10 @@ class Scenario(_Part):
     @property
     def worker_ids(self) -> tuple[str, ...]:
         return tuple(f"w{number}" for number in range(1, self.workers + 1))
+
+    def can_mean(self, fault: AnyFault) -> bool:
+        """Whether ``fault`` speaks only of what this story has: its workers, its operations, its webhooks."""
+        return next(_in_fault(self, fault, ()), None) is None
 
     @staticmethod
     def load(path: Path | str) -> "Scenario":

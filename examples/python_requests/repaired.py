@@ -314,7 +314,11 @@ def check(stated: Json, kind: str, body: bytes) -> tuple[str, int, int]:
     if odd or document.get("client_reference") != OPERATION:
         return "it holds something else", 0, 0
     if stated.get("records", len(rows)) != len(rows) or stated.get("failed", failed) != failed:
-        return f"{len(rows)} records, {failed} failed; stated are {stated.get('records')} and {stated.get('failed')}", 0, 0
+        return (
+            f"{len(rows)} records, {failed} failed; stated are {stated.get('records')} and {stated.get('failed')}",
+            0,
+            0,
+        )
     return "", len(rows), failed
 
 

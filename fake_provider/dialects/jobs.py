@@ -286,7 +286,15 @@ class JobsDialect:
     def openapi(self, contract: Contract, base_url: str) -> dict[str, Any]:
         return describe_jobs(contract, base_url)
 
-    def event(self, view: JobView, *, event: str, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
+    def event(
+        self,
+        view: JobView,
+        *,
+        event: str,  # noqa: ARG002  its id is in the header only
+        kind: str | None,
+        now: float,
+        base_url: str,
+    ) -> tuple[str, bytes]:
         name = kind or f"job.{view.state}"
         return name, _ENCODER.encode({"type": name, "timestamp": _iso(now), "data": _written(view, base_url)})
 

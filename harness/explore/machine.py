@@ -138,7 +138,7 @@ class Machine(RuleBasedStateMachine):
         self.simulation.history.observe(self.tally.observe)
         self.simulation.start()
         for fault in armed:
-            self._apply(Arm(at=0, fault=fault))
+            self.arm(fault)
         self.submit()
 
     # -- what people and programs do
@@ -189,7 +189,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(fault=FAULTS)
     def arm(self, fault: AnyFault) -> None:
-        self._apply(Arm(at=self._now, fault=fault))
+        if self.scenario.can_mean(fault):
+            self._apply(Arm(at=self._now, fault=fault))
 
     # -- what happens to hosts
 

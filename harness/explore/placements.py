@@ -18,7 +18,7 @@ from fake_provider.facts import CommitPoint, Endpoint
 from fake_provider.faults import KINDS, UNTIL_HEALED, Fault
 from scenarios.model import Scenario, Start, Step
 
-__all__ = ["Place", "Placement", "Treatment", "stage", "treatments"]
+__all__ = ["Place", "Placement", "Treatment", "plain_treatments", "stage", "treatments"]
 
 RESTART_S: Final = 1.0
 """A killed worker is started again after so long, as a supervisor does. Under its lease, so that both cases occur: its
@@ -40,6 +40,13 @@ not listed, its default is tried.
 """
 
 
+_PLAIN: Final = {
+    "stop": (("for_s", 3.0),),  # past the lease: until healed there would be nobody left to go on
+    "webhook_replayed": (("after_s", 5.0),),  # while the run still lasts
+}
+"""The parameters of a kind where only one choice of them is tried, if those are not its defaults."""
+
+
 class Place(msgspec.Struct, frozen=True):
     """One exchange, delivery or durable write of a run."""
 
@@ -58,6 +65,11 @@ class Treatment(msgspec.Struct, frozen=True):
     point: CommitPoint
     parameters: tuple[tuple[str, Any], ...]  # those that are not left at their defaults
     until_healed: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is the one way in which its kind is tried where not all ways are."""
+        return not self.until_healed and self.parameters == _PLAIN.get(self.kind, ())
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -95,6 +107,12 @@ def stage(story: Scenario, placements: tuple[Placement, ...]) -> Scenario:
     restarts = [step for each in placements if (step := each.restart(story.worker_ids)) is not None]
     steps = story.steps if not restarts else tuple(sorted((*story.steps, *restarts), key=lambda step: step.at))
     return story.model_copy(update={"faults": tuple(each.fault() for each in placements), "steps": steps})
+
+
+@cache
+def plain_treatments(endpoint: Endpoint) -> tuple[Treatment, ...]:
+    """Of :func:`treatments` those that are plain: each kind at each commit point once."""
+    return tuple(each for each in treatments(endpoint) if each.is_plain)
 
 
 @cache

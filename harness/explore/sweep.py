@@ -4,14 +4,16 @@ A sweep starts from a run of the story without faults. Each *placement* in it, a
 passed, is a run of its own; a second fault is placed in the run with the first one, so that exchanges which exist only
 because of the first are reached as well. It ends by itself, since a run passes no more places than there are.
 
-Not every placement needs a run. These are *pruned*, and counted:
+A single fault is tried with all its parameters, once and until healed. Two or more are *plain* unless the sweep is
+thorough: each kind with one choice of parameters, striking once. Not every placement needs a run. These are *pruned*,
+and counted:
 
 * A fault that lasts until healed, where no later exchange would have met it: the run is that of the same fault once.
 * From the second fault on, placements in a run whose client did the very same things, with the same in hand at the
   provider, as in a run that is extended already (``attempts`` says what a reaction is); a run with a fault that nobody
   noticed is one with the run that lacks it.
-* From the second fault on, treatments that called forth the same reaction, each time, as another one at every place of
-  the fault-free run. A treatment that called forth none is left out; one that found nothing to strike there is kept.
+* From the second fault on, treatments that called forth the same reaction as another one, at every place of the
+  fault-free run. A treatment that called forth none is left out; one that found nothing to strike there is kept.
 """
 
 import time
@@ -25,7 +27,7 @@ import msgspec
 
 from fake_provider.facts import Endpoint
 from harness.explore.attempts import Attempt, Crew, crew
-from harness.explore.placements import Place, Placement, Treatment, stage, treatments
+from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
 from harness.explore.shrink import shrink
 from harness.stage import SubjectError
 from harness.subjects.resolve import Subject
@@ -73,13 +75,16 @@ class _Node(msgspec.Struct, frozen=True):
 class _Story:
     """One story while it is swept."""
 
-    def __init__(self, number: int, scenario: Scenario, root: Attempt) -> None:
+    def __init__(self, number: int, scenario: Scenario, root: Attempt, *, deepest: int, is_thorough: bool) -> None:
         self.number = number
         self.scenario = scenario
         self.placements = self.runs_made = self.not_made = 0
         self.doubts: list[str] = []
         self.broken: list[tuple[tuple[Placement, ...], Finding]] = []
         self._root = root
+        self._deepest = deepest  # the most faults in one run
+        self._is_thorough = is_thorough
+        self._merged = 0  # placements in runs that are one with a run that is extended
         self._level = 0
         self._frontier: list[_Node] = []
         self._next: list[_Node] = []
@@ -91,12 +96,14 @@ class _Story:
 
     def next_level(self) -> None:
         """Go on to runs with one fault more."""
-        if self._level == 1:
-            for endpoint, reactions in self._reactions.items():
-                self._tried[endpoint] = tuple(_distinct(reactions, self._root.reaction))
         self._level += 1
+        if self._level == 2:
+            for endpoint, reactions in self._reactions.items():
+                chosen = {each: reactions[each] for each in self._all_at(endpoint, self._level) if each in reactions}
+                self._tried[endpoint] = tuple(_distinct(chosen, self._root.reaction))
         self._frontier, self._next = self._next, []
-        self.placements += sum(_count(node) for node in self._frontier)
+        self.placements += self._merged + sum(self._count(node, self._level) for node in self._frontier)
+        self._merged = 0
 
     def first_wave(self) -> Iterator[tuple[Placement, ...]]:
         """The runs of this level whose last fault strikes once, and those that have no such run to follow from."""
@@ -113,6 +120,8 @@ class _Story:
 
     def lasting(self, placements: tuple[Placement, ...], attempt: Attempt) -> Iterator[tuple[Placement, ...]]:
         """The runs in which one fault lasts that struck once in this run, where that makes a difference."""
+        if self._level > 1 and not self._is_thorough:
+            return
         for number, placement in enumerate(placements):
             place, treatment = placement.place, placement.treatment
             if treatment.until_healed or not attempt.passes_again(place.endpoint, place):
@@ -145,19 +154,40 @@ class _Story:
             return  # the last fault found nothing to strike: this run is the one without it
         if attempt.doubt is not None:
             self.doubts.append(attempt.doubt)
+        if attempt.findings or attempt.doubt is not None or self._level == self._deepest:
+            return
+        if not self._is_thorough and not all(each.treatment.is_plain for each in placements):
+            return
+        node = _Node(placements, attempt)
         armed = [(each.place.endpoint, each.treatment.point) for each in placements if each.treatment.until_healed]
         reaction = (attempt.reaction, *armed)
-        is_new = reaction not in self._known and not (placements and attempt.reaction == self._root.reaction)
-        if is_new and not attempt.findings and attempt.doubt is None:
+        if reaction in self._known or (placements and attempt.reaction == self._root.reaction):
+            self._merged += self._count(node, self._level + 1)
+        else:
             self._known.add(reaction)
-            self._next.append(_Node(placements, attempt))
+            self._next.append(node)
+
+    def _all_at(self, endpoint: Endpoint, level: int) -> tuple[Treatment, ...]:
+        """The treatments from which those to be tried are chosen, where a run has so many faults."""
+        return treatments(endpoint) if self._is_thorough or level <= 1 else plain_treatments(endpoint)
 
     def _tried_at(self, endpoint: Endpoint) -> tuple[Treatment, ...]:
         if self._level <= 1:
             return treatments(endpoint)
-        if endpoint not in self._tried:
-            self._tried[endpoint] = tuple(_one_of_each(treatments(endpoint)))
+        if endpoint not in self._tried:  # only faults lead there
+            self._tried[endpoint] = plain_treatments(endpoint)
         return self._tried[endpoint]
+
+    def _count(self, node: _Node, level: int) -> int:
+        """How many placements there are in a run, after those it has already, to make it one with so many faults."""
+        last = node.placements[-1].key if node.placements else (-1, -1)
+        count = 0
+        for place in node.attempt.places:
+            if place.order > last[0]:
+                count += len(self._all_at(place.endpoint, level))
+            elif place.order == last[0]:
+                count += sum(treatment.rank > last[1] for treatment in self._all_at(place.endpoint, level))
+        return count
 
     def summary(self) -> SweptStory:
         return SweptStory(
@@ -172,16 +202,6 @@ class _Story:
 def _twin(treatment: Treatment, place: Place) -> Treatment:
     """The same treatment once instead of until healed, or the other way round: they stand side by side."""
     return treatments(place.endpoint)[treatment.rank + (-1 if treatment.until_healed else 1)]
-
-
-def _count(node: _Node) -> int:
-    """How many placements there are in a run, after the one it has already."""
-    last = node.placements[-1].key if node.placements else (-1, -1)
-    count = 0
-    for place in node.attempt.places:
-        if place.order >= last[0]:
-            count += len(treatments(place.endpoint)) - (last[1] + 1 if place.order == last[0] else 0)
-    return count
 
 
 def _distinct(reactions: Mapping[Treatment, Mapping[int, bytes | None]], none: bytes) -> Iterator[Treatment]:
@@ -200,17 +220,6 @@ def _distinct(reactions: Mapping[Treatment, Mapping[int, bytes | None]], none: b
             yield treatment
 
 
-def _one_of_each(found: Sequence[Treatment]) -> Iterator[Treatment]:
-    """Each kind at each commit point, with its default parameters: for an endpoint that only faults lead to."""
-    best: dict[tuple[object, ...], Treatment] = {}
-    for treatment in found:
-        alike = (treatment.kind, treatment.point, treatment.until_healed)
-        known = best.get(alike)
-        if known is None or len(treatment.parameters) < len(known.parameters):
-            best[alike] = treatment
-    yield from sorted(best.values(), key=lambda each: each.rank)
-
-
 # -- the whole
 
 
@@ -220,6 +229,7 @@ def sweep(
     *,
     faults: int = 1,
     seed: int | None = None,
+    thorough: bool = False,
     cores: int | None = None,
     most_runs: int | None = None,
     save: Path | None = None,
@@ -230,6 +240,7 @@ def sweep(
     Args:
         faults: how many faults at most there are in one run, 1 to :data:`MOST_FAULTS`.
         seed: what the randomness inside each run starts from; each scenario's own if None.
+        thorough: try two and more faults with all parameters too, and lasting: tens of times as many runs.
         cores: processes to use; all there are if None.
         most_runs: after so many runs, no more are made; the others are counted.
         save: a folder for the shrunk scenario of each rule that broke; made if absent.
@@ -244,7 +255,7 @@ def sweep(
     bare = tuple(_without_faults(scenario) for scenario in scenarios)
     with crew(subject, bare, seed=seed, cores=cores) as hands:
         stories = [
-            _Story(number, scenario, root)
+            _Story(number, scenario, root, deepest=faults, is_thorough=thorough)
             for number, (scenario, root) in enumerate(
                 zip(bare, hands.all((number, ()) for number in range(len(bare))), strict=True)
             )
@@ -324,9 +335,9 @@ def _shrunk(hands: Crew, stories: Iterable[_Story]) -> Iterator[tuple[Scenario, 
 
     for rule, (story, placements) in sorted(first.items()):
         least = shrink(stage(story.scenario, placements), partial(_breaks, hands, rule))
-        finding = _breach(hands, rule, least)
-        assert finding is not None, "shrinking keeps to the rule"
-        yield least, finding
+        breach = _breach(hands, rule, least)
+        assert breach is not None, "shrinking keeps to the rule"
+        yield least, breach
 
 
 def _breach(hands: Crew, rule: str, scenario: Scenario) -> Finding | None:

@@ -22,6 +22,7 @@ from fake_provider.work import Work
 from harness.report.listings import listing
 from harness.report.machine import schema
 from harness.rules.registry import all_rules
+from harness.subjects import lines
 from scenarios.loading import CATALOGUE
 from scenarios.model import Scenario, Timing
 from scenarios.shapes import members
@@ -69,6 +70,7 @@ def pages() -> dict[str, str]:
             {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
         ),
         "report.schema.json": _json(schema()),
+        "subject-protocol.schema.json": _json(lines.schema()),
     }
 
 

@@ -234,7 +234,7 @@ def _run(run: Shown) -> str:
     text = ""
     for limits in _LIMITS:
         text = _embedded(picture.model(limits), limits.characters)
-        if len(text) <= MOST_BYTES:
+        if len(text.encode()) <= MOST_BYTES:
             break
     return text
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.history import History
-from harness.report.machine import ExploreReport, SweepReport
+from harness.report.machine import ExploreReport, Report, SweepReport
 from harness.report.story import Line, Mark
 from harness.report.words import describe
 from harness.verdict import Finding, LeftOut, Outcome, Verdict
@@ -119,6 +119,14 @@ class Screen:
         for reason, names in sorted(by_reason.items()):
             self.say(f"not applicable, {len(names)}: {reason}", "dim")
             self.say(f"  {', '.join(names)}", "dim")
+
+    def known(self, report: Report) -> None:
+        """What is listed as known failing: what still fails, and what does not any more."""
+        for outcome in report.runs:
+            for rule in sorted({finding.rule for finding in outcome.known_failing}):
+                self.say(f"known failing: {outcome.scenario} ({outcome.mode}) breaks {rule}", "yellow")
+        for line in report.stale:
+            self.say(f"stale: {line}; take it off the list", "bold red")
 
     def failures(self, runs: Iterable[Ran]) -> None:
         """What is wrong with each run that did not pass, the facts that prove it, and how to see it again."""

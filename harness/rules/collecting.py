@@ -105,7 +105,11 @@ class ClaimOfSuccess(Rule):
         to it.
         """
         reads = result_reads(operation)
-        return self.world.inline(job) if not reads else self.world.intact(reads[-1])
+        if reads:
+            return self.world.intact(reads[-1])
+        calls = (each for calls in operation.calls.values() for each in calls)
+        harmed = any(kind.startswith("result_") for each in calls for kind in each.faults)
+        return self.world.inline(job) and not harmed
 
 
 @rule(id="result-matches-provider", requirement="W7.3", needs=Needs.REPORT)

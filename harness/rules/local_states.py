@@ -7,13 +7,15 @@ could not fail.
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["EDGES", "FINAL", "WAITING_FOR_A_PERSON", "is_legal"]
+__all__ = ["EDGES", "FINAL", "REST_STATES", "WAITING_FOR_A_PERSON", "is_legal"]
 
 FINAL: Final = frozenset({"succeeded", "failed", "cancelled", "withdrawn"})
 
 WAITING_FOR_A_PERSON: Final = frozenset({"human_decision_required", "result_unavailable", "result_validation_failed"})
 """States that only a person's command ends. (``result_timed_out`` and ``cancellation_unconfirmed`` end by a later
 read, too.)"""
+
+REST_STATES: Final = FINAL | WAITING_FOR_A_PERSON | {"result_timed_out", "cancellation_unconfirmed"}
 
 EDGES: Final = MappingProxyType(
     {

@@ -17,7 +17,16 @@ from typing import ClassVar, Final, TypeVar
 
 import msgspec
 
-from fake_provider.facts import AnswerEnded, Endpoint, EventDelivered, EventSent, Fact, JobCreated, RequestSent
+from fake_provider.facts import (
+    AnswerEnded,
+    Endpoint,
+    EventDelivered,
+    EventSent,
+    Fact,
+    FaultStruck,
+    JobCreated,
+    RequestSent,
+)
 from harness.history import Claimed, Entry, LeaseNoted, RunEnded, SecretSaid, StateRecorded, SubjectComplained
 from harness.rules.views import Exchange
 from harness.rules.world import World
@@ -47,7 +56,7 @@ class Rule:
     endpoints: ClassVar[frozenset[Endpoint]] = frozenset()
     """The endpoints whose exchanges ``on_request`` and ``on_answer`` are shown; empty for all."""
     reaching: ClassVar[frozenset[str]] = frozenset()
-    """The local states of which ``on_recorded`` is shown the transitions and ``on_claimed`` the claims; empty for all."""
+    """The local states of which ``on_recorded`` is shown transitions and ``on_claimed`` claims; empty for all."""
     strays: ClassVar[bool] = False
     """Whether these hooks are also shown exchanges that belong to no operation, or that left for another origin."""
 
@@ -77,6 +86,9 @@ class Rule:
         raise NotImplementedError
 
     def on_job_created(self, entry: Entry, fact: JobCreated, /) -> Iterable[Finding]:
+        raise NotImplementedError
+
+    def on_fault(self, entry: Entry, fact: FaultStruck, /) -> Iterable[Finding]:
         raise NotImplementedError
 
     def on_event_sent(self, entry: Entry, fact: EventSent, /) -> Iterable[Finding]:
@@ -110,6 +122,7 @@ HOOKS: Final[Mapping[str, type[Fact]]] = MappingProxyType(
         "on_request": RequestSent,
         "on_answer": AnswerEnded,
         "on_job_created": JobCreated,
+        "on_fault": FaultStruck,
         "on_event_sent": EventSent,
         "on_event_delivered": EventDelivered,
         "on_recorded": StateRecorded,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fake_provider.facts import Endpoint
 from harness.history import Claimed, Entry, StateRecorded
-from harness.rules.local_states import EDGES, WAITING_FOR_A_PERSON, is_legal
+from harness.rules.local_states import EDGES, FINAL, REST_STATES, WAITING_FOR_A_PERSON, is_legal
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import RETRYABLE_REJECTIONS, Exchange, Operation
 from harness.rules.words import answered, at, sent
@@ -138,6 +138,37 @@ class RestLeftOnlyOnCommand(Rule):
             entered,
             entry,
         )
+
+
+@rule(id="no-call-at-rest", requirement="W5.1", needs=Needs.HISTORY)
+class NoCallAtRest(Rule):
+    """No call goes out for an operation that is recorded as final, or as waiting for a person who has not spoken.
+
+    What the record says is what is done. (A webhook may bring an operation whose deadline has passed one more read.)
+    """
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.operation or "")
+        state = operation.state
+        if state not in REST_STATES:
+            return
+        entered = operation.recorded_states[state]
+        commands = [operation.asked, *operation.cancels[-1:]]
+        spoken = any(command is not None and command.seq > entered.seq for command in commands)
+        if state not in FINAL and (spoken or exchange.licence is not None or operation.licence is not None):
+            return
+        self.judged += 1
+        if exchange.sent.at > entered.at + self.world.settle_s and self.first_time(operation.id, state):
+            yield self.finding(
+                f"{sent(exchange)} goes out for {operation.id}, which is on record as {state} since {at(entered)[3:]}. "
+                "At rest nothing is done until someone acts.",
+                entered,
+                exchange.sent,
+            )
+
+    def at_end(self) -> Iterator[Finding]:
+        self.judged += sum(operation.state in REST_STATES for operation in self.world.operations.values())
+        return iter(())
 
 
 @rule(id="claims-match-history", requirement="W5.4", needs=Needs.HISTORY)

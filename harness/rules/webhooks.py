@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fake_provider.contract import ResultKind
-from fake_provider.facts import Endpoint, EventDelivered, EventSent
+from fake_provider.facts import Endpoint, EventDelivered, EventSent, FaultStruck
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.scheduling import Reader, gap_before, shortest_gap_s
@@ -17,6 +17,9 @@ __all__: list[str] = []
 
 CONSEQUENCE_S: Final = 0.05
 """A call that leaves within this time of a webhook, and that nothing else called for, is taken for its consequence."""
+
+
+TOLERANCE_S: Final = 300  # of a timestamp, on both sides of now (Standard Webhooks)
 
 
 def is_success(status: int | None) -> bool:
@@ -181,6 +184,63 @@ class DuplicateWebhookChangesNothing(WebhookConsequence):
         )
 
 
+class OutOfTime:
+    """Which deliveries carry a timestamp that is outside the tolerance: those that a fault has made so, just
+    before they left.
+    """
+
+    def __init__(self) -> None:
+        self._next: set[str | None] = set()
+
+    def strikes(self, fact: FaultStruck) -> None:
+        """Note that the next delivery about an operation will be out of time."""
+        if fact.kind in {"webhook_too_old", "webhook_too_new"}:
+            self._next.add(fact.operation)
+
+    def take(self, event: EventSent) -> bool:
+        """Whether this delivery is such a one."""
+        struck = event.operation in self._next
+        self._next.discard(event.operation)
+        return struck
+
+
+@rule(id="webhook-out-of-time-refused", requirement="W4.7", needs=Needs.WIRE)
+class WebhookOutOfTimeRefused(Rule):
+    """A webhook whose timestamp is too old or too new is not answered with success, however well it is signed.
+
+    Whoever once recorded a delivery could play it back for ever. The tolerance is five minutes, on both sides of now
+    (Standard Webhooks).
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._out_of_time = OutOfTime()
+        self._deliveries: set[int] = set()
+
+    def on_fault(self, _entry: Entry, fact: FaultStruck, /) -> Iterator[Finding]:
+        self._out_of_time.strikes(fact)
+        return iter(())
+
+    def on_event_sent(self, _entry: Entry, fact: EventSent, /) -> Iterator[Finding]:
+        if self._out_of_time.take(fact):
+            self._deliveries.add(fact.delivery)
+        return iter(())
+
+    def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
+        if fact.delivery not in self._deliveries or fact.status is None:
+            return
+        self.judged += 1
+        if is_success(fact.status):
+            sent_at, event = self.world.deliveries[fact.delivery]
+            yield self.finding(
+                f"webhook {fact.event} for {event.operation} left {at(sent_at)} with a timestamp outside the "
+                "tolerance, and was "
+                f"answered {fact.status}. Compare webhook-timestamp with the clock, on both sides, and answer 4xx.",
+                sent_at,
+                entry,
+            )
+
+
 @rule(id="duplicate-webhook-answered-2xx", requirement="W4.7", needs=Needs.WIRE)
 class DuplicateWebhookAnswered2xx(Rule):
     """A webhook that was taken once is answered with success again.
@@ -191,9 +251,18 @@ class DuplicateWebhookAnswered2xx(Rule):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._sent_after_taking: set[int] = set()
+        self._out_of_time = OutOfTime()
 
-    def on_event_sent(self, _entry: Entry, fact: EventSent, /) -> Iterator[Finding]:
-        if fact.genuine and fact.event in self.world.taken_events:
+    def on_fault(self, _entry: Entry, fact: FaultStruck, /) -> Iterator[Finding]:
+        self._out_of_time.strikes(fact)
+        return iter(())
+
+    def on_event_sent(self, entry: Entry, fact: EventSent) -> Iterator[Finding]:
+        out_of_time = self._out_of_time.take(fact)
+        taken = self.world.taken_events.get(fact.event)
+        # Much later it may be somebody's replay, with the old timestamp, which must be refused.
+        fresh = taken is not None and entry.at - taken.at <= TOLERANCE_S / 2
+        if fact.genuine and fresh and not out_of_time:
             self._sent_after_taking.add(fact.delivery)
         return iter(())
 

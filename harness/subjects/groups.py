@@ -127,7 +127,7 @@ class Group:
 
         asyncio's own wait also waits for the pipes, which children may hold open for ever.
         """
-        while (code := self.process.returncode) is None:
+        while (code := self.process.returncode) is None:  # noqa: ASYNC110  there is no event for that
             await asyncio.sleep(_END_CHECK_S)
         return code
 

@@ -1,6 +1,7 @@
 """The simulated stage: workers are coroutines on simulated hosts, and time is virtual."""
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 from typing import Any, Final
@@ -62,6 +63,24 @@ class SimulatedStage:
             raise ValueError(f"{worker} is running already")
         life = self._lives[worker] = self._lives.get(worker, 0) + 1
         host = SimulatedHost(worker)
+        try:
+            client = self.build(worker, host, life)
+        except SubjectError:
+            raise
+        except SimulationError as error:
+            raise SubjectError(f"the subject cannot be simulated: {error}") from error
+        except Exception as error:
+            raise SubjectError(f"the subject's factory failed: {type(error).__name__}: {error}") from error
+        self._record(WorkerStarted(worker=worker, life=life))
+        if worker in self._workers:
+            self._graves.append(self._workers[worker])
+        self._workers[worker] = _Worker(host, client)
+        run = getattr(client, "run", None)
+        if run is not None:
+            self._spawn(worker, "run", run)
+
+    def build(self, worker: str, host: SimulatedHost, life: int) -> Client:
+        """Call the subject's factory."""
         given = Host(
             worker=worker,
             base_url=BASE_URL,
@@ -75,24 +94,21 @@ class SimulatedStage:
             webhook_secrets=self._terms.webhook_secrets,
             note=self._noting(worker, host),
         )
-        try:
-            client = host.call(self._factory, given)
-        except SimulationError as error:
-            raise SubjectError(f"the subject cannot be simulated: {error}") from error
-        except Exception as error:
-            raise SubjectError(f"the subject's factory failed: {type(error).__name__}: {error}") from error
+        client = host.call(self._factory, given)
         if not isinstance(client, Client):
             raise SubjectError(
                 f"the subject's factory returned a {type(client).__name__}, which is no client: "
                 "it needs async methods submit, cancel and report (harness.subject.Client)"
             )
-        self._record(WorkerStarted(worker=worker, life=life))
-        if worker in self._workers:
-            self._graves.append(self._workers[worker])
-        self._workers[worker] = _Worker(host, client)
-        run = getattr(client, "run", None)
-        if run is not None:
-            self._spawn(worker, "run", run)
+        return client
+
+    async def perform(self, work: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        """Run a method of the client."""
+        return await work(*arguments)
+
+    def takes_webhooks(self, client: Any) -> bool:
+        """Whether a client has a method for them."""
+        return isinstance(client, WebhookReceiver)
 
     def kill(self, worker: str) -> None:
         """End a worker at this moment."""
@@ -145,7 +161,7 @@ class SimulatedStage:
 
         async def obey() -> None:
             try:
-                await method(operation, **arguments)
+                await self.perform(functools.partial(method, operation, **arguments))
             except Refused as refusal:
                 fact = CommandRefused(worker=worker, command=command, operation=operation, reason=str(refusal))
                 self._notebook.write(worker, "reply", fact)
@@ -166,10 +182,11 @@ class SimulatedStage:
         takers.sort(key=lambda name: not self.is_running(name))
         for name in takers:
             client = self._workers[name].client
-            if isinstance(client, WebhookReceiver):
+            if self.takes_webhooks(client):
                 attempt.worker = name
                 # The receiver goes on with a delivery even when the provider has stopped waiting for its answer.
-                work = self._spawn(name, "webhook", client.webhook, attempt.headers, attempt.body)
+                taker: Any = client
+                work = self._spawn(name, "webhook", taker.webhook, attempt.headers, attempt.body)
                 return await asyncio.shield(work)
         return None
 
@@ -189,7 +206,7 @@ class SimulatedStage:
 
         async def guarded() -> Any:
             try:
-                return await work(*arguments)
+                return await self.perform(work, *arguments)
             except Exception as error:  # noqa: BLE001  the client is foreign code: anything may come
                 message = f"{what}() raised {type(error).__name__}: {error}"
                 self._notebook.write(worker, "log", SubjectComplained(worker=worker, message=message))

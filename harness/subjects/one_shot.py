@@ -278,10 +278,13 @@ class OneShotStage:
         finally:
             if self._server is not None:
                 await self._server.close()
-            shutil.rmtree(self._home, ignore_errors=True)
-            the_reaper().release("dir", self._home)
+            self._tidy()
 
     # -- inside
+
+    def _tidy(self) -> None:
+        shutil.rmtree(self._home, ignore_errors=True)
+        the_reaper().release("dir", self._home)
 
     def _break(self, why: str) -> None:
         self._broken = self._broken or why

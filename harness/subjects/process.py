@@ -61,6 +61,8 @@ MAX_LINE_BYTES: Final = 1 << 20
 MAX_BAD_LINES: Final = 20
 """A worker that writes so many lines that are not of the protocol does not speak it."""
 
+SHOWN_WORDS: Final = 3  # lines of its log that the reason for an unknown verdict repeats
+
 _COMMANDS: Final[Mapping[str, Callable[..., Command]]] = {"submit": Submit, "cancel": Cancel, "reconcile": Reconcile}
 
 
@@ -186,8 +188,8 @@ class ProcessStage:
         else:
             what = f"ended before it answered the start command, with {status_of(code)}"
         await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
-        words = "\n".join(f"    {line}" for line in worker.group.log.last_words) or "    (nothing)"
-        return f"{program!r} {what}; the last it wrote to standard error:\n{words}"
+        words = " / ".join(worker.group.log.last_words[-SHOWN_WORDS:]) or "nothing"
+        return f"{program!r} {what}; the last it wrote to standard error: {words}"
 
     def kill(self, worker: str) -> None:
         """SIGKILL, now."""

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from harness.patching import PatchedFactory, marks_of
 from harness.stage import SubjectError
 from harness.subject import Factory
 
@@ -23,13 +24,15 @@ class Subject:
 
     name: str  # as on the command line
     factory: Factory | None = None  # simulated
+    patched: PatchedFactory | None = None
     command: tuple[str, ...] | None = None  # process
     one_shot: bool = False  # the command is run once for each operation, and speaks no protocol
 
     @property
     def modes(self) -> tuple[str, ...]:
         """The modes this subject can run in, the quickest first."""
-        return (("simulated",) if self.factory else ()) + (("process",) if self.command else ())
+        ways = {"simulated": self.factory, "patched": self.patched, "process": self.command}
+        return tuple(mode for mode, way in ways.items() if way)
 
 
 def resolve(spec: str | None = None, command: Sequence[str] = (), *, one_shot: bool = False) -> Subject:
@@ -54,7 +57,10 @@ def resolve(spec: str | None = None, command: Sequence[str] = (), *, one_shot: b
         from harness.subjects.reference import build
 
         return Subject(name=REFERENCE, factory=build, command=(sys.executable, "-m", "reference_client", "subject"))
-    return Subject(name=spec, factory=_load(spec))
+    factory = _load(spec)
+    if marks_of(factory) is not None:
+        return Subject(name=spec, patched=factory)
+    return Subject(name=spec, factory=factory)
 
 
 def _from_command(command: Sequence[str], *, one_shot: bool) -> Subject:
@@ -63,7 +69,7 @@ def _from_command(command: Sequence[str], *, one_shot: bool) -> Subject:
     return Subject(name=" ".join(command), command=tuple(command), one_shot=one_shot)
 
 
-def _load(spec: str) -> Factory:
+def _load(spec: str) -> Any:
     module_name, colon, attribute = spec.partition(":")
     if not colon or not module_name or not attribute:
         raise SubjectError(
@@ -92,7 +98,7 @@ def _load(spec: str) -> Factory:
         raise SubjectError(f"{spec!r}: {module_name} has no {attribute!r}{hint}")
     if not callable(factory):
         raise SubjectError(f"{spec!r} is a {type(factory).__name__}, not a factory that can be called with a host")
-    return factory  # type: ignore[no-any-return]
+    return factory
 
 
 def _last_line(error: Exception, module_name: str) -> str:

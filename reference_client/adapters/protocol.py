@@ -92,6 +92,11 @@ class Phase(StrEnum):
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
 
+    @property
+    def is_end(self) -> bool:
+        """Whether a job in such a state does nothing more."""
+        return self in {Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED}
+
 
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """What the provider says of a job, in one answer."""

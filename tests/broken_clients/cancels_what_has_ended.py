@@ -7,6 +7,7 @@ from tests.broken_clients._parts import Subject, story
 SCENARIO = story("stop-asked-for-late")
 CAUGHT_BY = "no-cancel-after-terminal"
 ALSO_CAUGHT_BY = (
+    "no-call-at-rest",
     "observes-only-under-lease",
     "cancel-intent-recorded-first",
 )

@@ -16,7 +16,6 @@ ALSO_CAUGHT_BY = (
     "obeys-retry-after",
     "trace-on-every-call",
     "one-observer-per-job",
-    "backs-off",
     "no-poll-after-terminal",
 )
 

@@ -16,7 +16,7 @@ from harness.verdict import Outcome, Verdict
 from scenarios.loading import find, load_catalogue
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-MUST_RUN = os.environ.get("JOBSWORTH_MUST_RUN", "").split()
+MUST_RUN = os.environ.get("JOBSWORTH_TESTS_MUST_RUN", "").split()
 """Programs without which these tests fail instead of being skipped."""
 
 
@@ -24,7 +24,7 @@ def tool(name: str) -> str:
     path = shutil.which(name)
     if path is None and name not in MUST_RUN:
         pytest.skip(f"there is no {name} here")
-    assert path is not None, f"there is no {name} here, and JOBSWORTH_MUST_RUN names it"
+    assert path is not None, f"there is no {name} here, and JOBSWORTH_TESTS_MUST_RUN names it"
     return path
 
 
@@ -40,7 +40,7 @@ def java_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def example(language: str, which: str, request: pytest.FixtureRequest) -> Subject:
     if language == "java":
         classes = request.getfixturevalue("java_classes")
-        command = (tool("java"), "-cp", str(classes), which.capitalize())
+        command: tuple[str, ...] = (tool("java"), "-cp", str(classes), which.capitalize())
     elif language == "node":
         command = (tool("node"), str(EXAMPLES / "node" / f"{which}.mjs"))
     else:
@@ -49,9 +49,7 @@ def example(language: str, which: str, request: pytest.FixtureRequest) -> Subjec
 
 
 def outcomes(subject: Subject, *names: str) -> dict[str, Outcome]:
-    stories = [find(name) for name in names] or [
-        each for each in load_catalogue().values() if "process" in each.modes
-    ]
+    stories = [find(name) for name in names] or [each for each in load_catalogue().values() if "process" in each.modes]
     jobs, _ = sort_out([Job(scenario=scenario, subject=subject, mode="process") for scenario in stories])
     return {result.outcome.scenario: result.outcome for result in run_many(jobs)}
 

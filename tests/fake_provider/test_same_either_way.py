@@ -1,4 +1,6 @@
-"""A client that fakes nothing sees the same from the bare core, in process and on a socket, with equal histories."""
+"""A client that fakes nothing sees the same from the bare core, in process by a transport or through respx (httpx and
+httpx2, synchronous and asynchronous), and on a socket, with equal histories.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
+import httpx
 import httpx2
 import pytest
 
@@ -17,6 +20,7 @@ from fake_provider.effects import Send
 from fake_provider.engine import Attempt, Engine
 from fake_provider.facts import ProviderFact
 from fake_provider.presets import PRESETS
+from fake_provider.respx_router import Library, ProviderRouter
 from fake_provider.server import Server
 from fake_provider.transport import InProcessTransport
 from fake_provider.wire import Request
@@ -140,10 +144,63 @@ async def _on_a_socket(contract: Contract) -> Run:
     return facts, seen
 
 
+def _played(contract: Contract) -> tuple[list[ProviderFact], ManualClock, Engine]:
+    facts: list[ProviderFact] = []
+    clock = ManualClock(1_000.0)
+    return facts, clock, Engine(_boundary(contract, facts), clock, hosts=_Hosts(), deliver=_taken)
+
+
+def _kept(answer: httpx.Response | httpx2.Response) -> Seen:
+    kept = [(name, value) for name, value in answer.headers.items() if name not in _SOCKETS_OWN]
+    return answer.status_code, sorted(kept), answer.content
+
+
+async def _through_respx(contract: Contract, library: Library) -> Run:
+    facts, clock, engine = _played(contract)
+    engine.start()
+    with ProviderRouter(engine, using=library):
+        async with (
+            httpx.AsyncClient(trust_env=False) if library == "httpcore" else httpx2.AsyncClient(trust_env=False)
+        ) as client:
+
+            async def call(method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> Seen:
+                return _kept(await client.request(method, f"{URL}{path}", headers=headers, content=body))
+
+            seen = await _story(call, clock, engine.boundary)
+    await engine.close()
+    return facts, seen
+
+
+def _through_respx_synchronously(contract: Contract, library: Library) -> Run:
+    facts, clock, engine = _played(contract)
+    loop = asyncio.new_event_loop()
+
+    async def start() -> None:
+        engine.start()
+
+    loop.run_until_complete(start())
+    with ProviderRouter(engine, using=library, wait=loop.run_until_complete):
+        with httpx.Client(trust_env=False) if library == "httpcore" else httpx2.Client(trust_env=False) as client:
+
+            async def call(method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> Seen:
+                return _kept(client.request(method, f"{URL}{path}", headers=headers, content=body))
+
+            story = _story(call, clock, engine.boundary)
+            with pytest.raises(StopIteration) as ended:  # it never waits: each call is at its end when it returns
+                story.send(None)
+    loop.run_until_complete(engine.close())
+    loop.close()
+    return facts, ended.value.value
+
+
 @pytest.mark.parametrize("preset", PRESETS)
-def test_core_transport_and_socket_are_the_same_provider(preset: str) -> None:
+def test_core_transport_respx_and_socket_are_the_same_provider(preset: str) -> None:
     contract = PRESETS[preset]
     facts, seen = asyncio.run(_core(contract))
     assert len(seen) == 15
     assert asyncio.run(_in_process(contract)) == (facts, seen)
     assert asyncio.run(_on_a_socket(contract)) == (facts, seen)
+    libraries: tuple[Library, ...] = ("httpcore", "httpcore2")
+    for library in libraries:
+        assert asyncio.run(_through_respx(contract, library)) == (facts, seen), library
+        assert _through_respx_synchronously(contract, library) == (facts, seen), library

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 from click.testing import CliRunner
 from click.testing import Result as CliResult
@@ -180,6 +181,28 @@ def test_what_does_not_apply_to_the_client_is_named_and_not_run(ground: Ground) 
     assert "not applicable, 1: the client takes no webhooks\n  duplicate-webhook" in result.output
 
 
+def test_check_writes_a_page_with_all_runs_and_says_where(ground: Ground, story: Path, tmp_path: Path) -> None:
+    ground.verdicts["a-story"] = Verdict.FAIL
+    folder = tmp_path / "pages" / "today"
+    result = jobsworth("check", "--scenario", story, "--scenario", "happy-path", "--html", folder)
+    assert result.exit_code == 1
+    assert f"page: {folder / 'index.html'}" in result.output
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "Something happens." in page
+    assert page.count('<script type="application/json" id="run-') == 4
+
+
+def test_without_being_asked_to_no_command_writes_a_page(
+    ground: Ground, story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    assert ground.jobs == []
+    jobsworth("check", "--scenario", story)
+    jobsworth("replay", story)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 # -- subjects
 
 
@@ -218,6 +241,12 @@ def test_replay_pins_findings_into_the_story(ground: Ground, story: Path) -> Non
 def test_replay_writes_json_too(ground: Ground, story: Path) -> None:
     report = json.loads(jobsworth("replay", story, "--json", "-").stdout)
     assert [run["scenario"] for run in report["runs"]] == ["a-story"]
+
+
+def test_replay_writes_a_page_of_its_run_too(ground: Ground, story: Path, tmp_path: Path) -> None:
+    assert jobsworth("replay", story, "--html", tmp_path / "page").exit_code == 0
+    assert "Something happens." in (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    assert len(ground.jobs) == 1
 
 
 # -- explore
@@ -271,6 +300,30 @@ def test_explore_says_where_it_saved_the_shrunk_run(monkeypatch: pytest.MonkeyPa
     report = json.loads(jobsworth("explore", "--json", "-").stdout)
     assert report["saved_scenario"] == "found/here.yaml"
     assert report["faults_struck_by_kind"] == {"kill": 3, "stop": 4}
+
+
+def test_explore_writes_a_page_of_what_it_reached_and_of_the_shrunk_run_made_once_more(
+    ground: Ground, story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explore(*_: Any, **__: Any) -> Exploration:
+        return msgspec.structs.replace(exploration(Verdict.FAIL), saved_scenario=str(story))
+
+    monkeypatch.setattr("harness.explore.machine.explore", explore)
+    result = jobsworth("explore", "--html", tmp_path / "page")
+    assert result.exit_code == 1
+    page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    assert "stop 4, kill 3" in page
+    assert "Something happens." in page
+    assert [(job.scenario.name, job.mode, job.source) for job in ground.jobs] == [("a-story", "simulated", str(story))]
+
+
+@pytest.mark.usefixtures("ground")
+def test_the_page_of_an_exploration_that_found_nothing_has_no_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.explore.machine.explore", lambda *_, **__: exploration(Verdict.PASS))
+    assert jobsworth("explore", "--html", tmp_path).exit_code == 0
+    assert 'id="run-0"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 # -- wrong use

@@ -19,7 +19,7 @@ def test_a_page_is_up_to_date(name: str) -> None:
     assert (DOCS / name).read_text(encoding="utf-8") == pages()[name]
 
 
-@pytest.mark.parametrize("name", ["scenario.schema.json", "report.schema.json"])
+@pytest.mark.parametrize("name", ["scenario.schema.json", "report.schema.json", "subject-protocol.schema.json"])
 def test_a_schema_is_up_to_date(name: str) -> None:
     """If this fails: python -m harness.report.catalogues."""
     assert (DOCS / name).read_text(encoding="utf-8") == pages()[name]

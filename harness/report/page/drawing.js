@@ -4,7 +4,7 @@ const LANE = { harness: 100, worker: 128, network: 100, provider: 128, webhooks:
 const BAND = 112;
 const NARROW_BAND = 24;
 const MOST_WIDE_BANDS = 3;
-const THREAD = 16; // between the lines on which findings hang
+const THREAD = 18; // between the lines on which findings hang
 const MOST_THREADS = 6;
 const HEAD = 20; // of an arrow's place in its row, from the top
 
@@ -53,17 +53,19 @@ function plan(run, rows) {
 /** The heading over the drawing, which stays in sight. */
 function heading(places) {
   const box = el("div", { class: "lanes-heading" });
-  const put = (x, width, kind, title, name) => {
+  const names = [];
+  const add = (x, width, kind, title, name) => {
     const node = el("span", { class: `lane-name is-${kind}`, title: `${title} ${name}` }, el("b", {}, name), title && el("i", {}, title));
     node.style.left = `${x}px`;
     node.style.width = `${width}px`;
-    box.append(node);
+    names.push({ x, node });
   };
   for (const band of places.bands) {
     const narrow = band.width < 60;
-    put(band.x, band.width, `band${narrow ? " is-narrow" : ""}`, narrow ? "" : band.kind === "local" ? "as recorded" : "at the provider", narrow ? "" : band.name);
+    add(band.x, band.width, `band${narrow ? " is-narrow" : ""}`, narrow ? "" : band.kind === "local" ? "as recorded" : "at the provider", narrow ? "" : band.name);
   }
-  for (const lane of places.lanes.values()) put(lane.x - lane.width / 2, lane.width, lane.kind, "", lane.id);
+  for (const lane of places.lanes.values()) add(lane.x - lane.width / 2, lane.width, lane.kind, "", lane.id);
+  box.append(...names.sort((one, other) => one.x - other.x).map(({ node }) => node)); // as they are read
   box.style.width = `${places.width}px`;
   return box;
 }
@@ -95,10 +97,12 @@ function drawing(run, places, rows, height) {
 
 /** How far down a fact is: at its row, or between two rows if it has none. */
 function heightOf(seq, boxes, facts, middle) {
+  const home = boxes.find(({ row }) => row.facts[0] <= seq && seq <= row.facts.at(-1));
+  if (home) return middle(home);
   const after = boxes.findIndex((box) => box.row.first > seq);
   const before = boxes[(after < 0 ? boxes.length : after) - 1];
   if (!before) return 0;
-  if (before.row.first === seq || after < 0) return middle(before);
+  if (after < 0) return middle(before);
   const next = boxes[after];
   const at = facts.get(seq)?.at ?? before.row.at;
   const lasts = next.row.at - before.row.at;
@@ -253,6 +257,6 @@ function drawThreads(root, places, boxes, middle) {
   for (const [number, heights] of ends) {
     const x = places.threadAt(number);
     root.append(svg("line", { class: "thread", x1: x, x2: x, y1: heights[0], y2: heights.at(-1) }));
-    for (const y of heights) root.append(svg("g", { class: "pin" }, svg("circle", { cx: x, cy: y, r: 7.5 }), svg("text", { x, y: y + 3.4, "text-anchor": "middle" }, number + 1)));
+    for (const y of heights) root.append(svg("g", { class: "pin" }, svg("circle", { cx: x, cy: y, r: 7.5 }), svg("text", { x, y: y + 3.4, "text-anchor": "middle", class: number >= 9 ? "small" : null }, number + 1)));
   }
 }

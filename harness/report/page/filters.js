@@ -42,10 +42,13 @@ function applyFilters() {
   byId("nothing").hidden = found.size > 0 || INDEX.length === 0;
 }
 
-form.addEventListener("input", () => {
+function takeFilters() {
   amend(Object.fromEntries(FILTERS.map((name) => [name, form.elements[name].value])));
   applyFilters();
-});
+}
+
+form.addEventListener("input", takeFilters);
+form.addEventListener("change", takeFilters); // some tools that choose for a person say no more than this
 form.addEventListener("submit", (event) => event.preventDefault());
 
 function clearFilters() {

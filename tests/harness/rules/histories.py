@@ -310,6 +310,19 @@ class Story:
             at,
         )
 
+    def struck(self, kind: str) -> Self:
+        """A fault struck at a webhook that is about to leave."""
+        return self.add(
+            FaultStruck(
+                fault=0,
+                kind=kind,
+                address="webhook#1:before_receipt",
+                endpoint=Endpoint.WEBHOOK,
+                point=CommitPoint.BEFORE_RECEIPT,
+                operation="op-1",
+            )
+        )
+
     def webhook(
         self,
         kind: str = "job.succeeded",

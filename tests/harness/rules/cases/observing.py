@@ -109,6 +109,13 @@ CASES = [
         breaks=lambda s: s.create().webhook(at=1).poll(retry_after=5).webhook(at=2).poll(at=2),
     ),
     Case(
+        "webhook-out-of-time-refused",
+        nothing=lambda s: s.webhook(),
+        holds=lambda s: s.struck("webhook_too_old").webhook(answered=400),
+        just_holds=lambda s: s.struck("webhook_too_new").webhook(answered=400).webhook(at=1),
+        breaks=lambda s: s.struck("webhook_too_new").webhook(),
+    ),
+    Case(
         "duplicate-webhook-answered-2xx",
         nothing=lambda s: s.webhook(answered=None).webhook(answered=500),
         holds=lambda s: s.webhook().webhook(at=1),

@@ -62,6 +62,13 @@ CASES = [
         ),
     ),
     Case(
+        "no-call-at-rest",
+        nothing=lambda s: s.create().noted("accepted", "observing").poll(at=1),
+        holds=lambda s: s.create().poll("failed", at=1).noted("observing", "failed"),
+        just_holds=lambda s: s.create().noted("observing", "result_timed_out").told("reconcile", at=30).poll(at=31),
+        breaks=lambda s: s.create().noted("observing", "result_timed_out").poll(at=31),
+    ),
+    Case(
         "claims-match-history",
         nothing=lambda s: s.claimed("succeeded"),
         holds=lambda s: s.noted("result_collecting", "succeeded").claimed("succeeded"),

@@ -17,7 +17,7 @@ from harness.rules.registry import RuleInfo, all_rules
 
 __all__ = ["EDITIONS", "Edition", "UnknownEdition", "as_it_is_now", "edition", "rules_of"]
 
-_HOME: Final = Path(__file__).parent
+_HOME: Final = Path(__file__).parent / "rules" / "editions"
 
 
 class UnknownEdition(ValueError):

@@ -1,0 +1,636 @@
+"""The Batch API of OpenAI, as the ``openai`` package speaks it: batches, the files they need, and their webhooks.
+
+    POST /v1/files                   upload a JSONL file, one request a line (multipart: ``purpose``, ``file``)
+    GET  /v1/files/{id}              a file; /content for what is in it
+    POST /v1/batches                 create
+    GET  /v1/batches/{id}            status
+    GET  /v1/batches?after=…&limit=… look-up: all batches, the newest first, with their metadata
+    POST /v1/batches/{id}/cancel     cancel
+
+The marker by which a job is joined to the client's operation is ``metadata.client_reference``. The result of a job is
+its output file, with the requests that succeeded; those that failed are in the error file, which lies beside it. Where
+all of them failed there is no output file, and the error file is the result. Rows come in an order of their own.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from email.message import Message
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from fake_provider.calls import (
+    Browse,
+    Call,
+    Cancel,
+    Cancelled,
+    Create,
+    Created,
+    Fetch,
+    Found,
+    JobView,
+    Listed,
+    Problem,
+    Read,
+    ReadUpload,
+    Refused,
+    Reply,
+    Served,
+    Upload,
+    Uploaded,
+)
+from fake_provider.contract import (
+    Cancel as CancelTerms,
+)
+from fake_provider.contract import (
+    CancelMethod,
+    Contract,
+    CreateAnswer,
+    Idempotency,
+    Lookup,
+    LookupBy,
+    Mechanism,
+    Result,
+    ResultKind,
+    RetryAfter,
+    Status,
+)
+from fake_provider.facts import Endpoint
+from fake_provider.lifecycle import JobState
+from fake_provider.results import Row, canonical_json
+from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
+
+__all__ = ["DIALECT", "OpenAIBatchDialect"]
+
+_FILES: Final = "/v1/files"
+_BATCHES: Final = "/v1/batches"
+_WINDOW_S: Final = 86_400
+_FINALIZING: Final = 90  # per cent: from here on the files are being written
+_MOST_ITEMS: Final = 50_000  # as published
+_MOST_METADATA: Final = 16
+_LONGEST_PAGE: Final = 100
+_RESULT_FILE: Final = re.compile(r"file-(result|errors)-([0-9a-f]{16})")
+
+_WORDS: Final[Mapping[str, str]] = {
+    JobState.QUEUED: "validating",
+    JobState.RUNNING: "in_progress",
+    JobState.CANCELLING: "cancelling",
+    JobState.SUCCEEDED: "completed",
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "cancelled",
+}
+_STATES: Final = {state.value: state for state in JobState}
+_STATUS_OF: Final = {
+    Problem.UNAUTHORIZED: 401,
+    Problem.NOT_FOUND: 404,
+    Problem.NOT_OFFERED: 404,
+    Problem.METHOD_NOT_ALLOWED: 405,
+    Problem.TOO_LARGE: 413,
+    Problem.TOO_MANY_JOBS: 429,
+    Problem.IN_PROGRESS: 409,
+    Problem.JOB_FINISHED: 409,
+    Problem.CANCEL_IN_PROGRESS: 409,
+    Problem.NOT_FINISHED: 404,
+    Problem.RESULT_GONE: 404,
+    Problem.LINK_EXPIRED: 404,
+}
+_TROUBLES: Final = {408: "request_timeout", 409: "conflict", 429: "rate_limit_exceeded", 503: "service_unavailable"}
+_JSON: Final = ("Content-Type", "application/json")
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+class _ReadFile(Read, frozen=True, kw_only=True):
+    """Tell of one of a job's result files."""
+
+    annex: bool = False
+
+
+class OpenAIBatchDialect:
+    """The ``openai-batch`` wire format."""
+
+    name = "openai-batch"
+    summary = "OpenAI's Batch API as the openai package speaks it: batches, their files, their webhooks."
+    likeness = Contract(
+        name="openai-batch",
+        idempotency=Idempotency(mechanism=Mechanism.NONE),
+        lookup=Lookup(authoritative=False),
+        create_answer=CreateAnswer.OK_200,
+        cancel=CancelTerms(method=CancelMethod.POST),
+        status=Status(retry_after=RetryAfter.NONE),
+        result=Result(checksum=False),
+    )
+    job_prefix = "batch_"
+    upload_prefix = "file-"
+
+    def cannot_promise(self, contract: Contract) -> str | None:
+        wrong = {
+            "idempotency.mechanism: no field of the body is a key": (
+                contract.idempotency.mechanism is Mechanism.BODY_FIELD
+            ),
+            "lookup.by: batches are listed with their metadata (by_client_reference), or not at all": (
+                contract.lookup.by not in {LookupBy.CLIENT_REFERENCE, LookupBy.NONE}
+            ),
+            "create_answer: a create is answered 200 (ok_200)": contract.create_answer is not CreateAnswer.OK_200,
+            "cancel.method: a batch is cancelled by POST": contract.cancel.method is not CancelMethod.POST,
+            "status.retry_after: no status carries one": contract.status.retry_after is not RetryAfter.NONE,
+            "result.kind: results are files (endpoint or one_time)": (
+                contract.result.kind not in {ResultKind.ENDPOINT, ResultKind.ONE_TIME}
+            ),
+            "result.checksum: no file states one": contract.result.checksum,
+            "result.size and result.record_count: files and batches always state them": not (
+                contract.result.size and contract.result.record_count
+            ),
+            "webhooks.progress_events: there are events for the end of a batch only": contract.webhooks.progress_events,
+        }
+        return "; ".join(reason for reason, is_so in wrong.items() if is_so) or None
+
+    def result(self, operation: str | None, rows: Sequence[Row]) -> tuple[bytes, bytes | None]:
+        shuffled = sorted(rows, key=lambda row: hashlib.sha256(f"{operation} {row.id}".encode()).digest())
+        good = b"".join(_line(row) for row in shuffled if row.error is None or row.id is None)
+        bad = b"".join(_line(row) for row in shuffled if row.error is not None and row.id is not None)
+        return (good, bad or None) if good or not bad else (bad, None)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self, request: Request, contract: Contract) -> Call:
+        call = _route(request, contract)
+        if call.refusal is not None or "authorization" in request.headers:
+            return call
+        refusal = Refused(problem=Problem.UNAUTHORIZED, detail="send Authorization: Bearer …", job=call.job)
+        return msgspec.structs.replace(call, refusal=refusal)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        reply: Reply,
+        *,
+        call: Call,
+        request: Request,  # noqa: ARG002  no answer here holds a URL
+        contract: Contract,  # noqa: ARG002  what it promises is in the reply
+        now: float,  # noqa: ARG002  the reply knows its times
+        request_id: str,
+    ) -> Answer:
+        match reply:
+            case Found(view=view) if isinstance(call, _ReadFile):
+                return _result_file(view, request_id, annex=call.annex)
+            case Found(view=view):
+                return _told(view, request_id)
+            case Created(view=view, replayed=replayed):
+                return msgspec.structs.replace(_told(view, request_id), replayed=replayed)
+            case Cancelled(view=view, confirmed=confirmed):
+                if not confirmed and view.state in {JobState.QUEUED, JobState.RUNNING}:
+                    view = msgspec.structs.replace(view, state=JobState.CANCELLING)  # taken, whatever becomes of it
+                return _told(view, request_id)
+            case Listed():
+                return _listed(reply, request_id)
+            case Uploaded(file=file, content=True):
+                return Answer(status=200, headers=_bytes(request_id), body=file.content, request_id=request_id)
+            case Uploaded(file=file):
+                return _answer(_file(file.id, file.name, file.purpose, len(file.content), file.created_at), request_id)
+            case Served():
+                return Answer(
+                    status=200,
+                    headers=_bytes(request_id, reply.content_type),
+                    body=reply.body,
+                    job=reply.job,
+                    operation=reply.operation,
+                    request_id=request_id,
+                )
+            case Refused():
+                return _refused(reply, request_id)
+        raise TypeError(f"the openai-batch dialect cannot write a {type(reply).__name__}")
+
+    def trouble(self, status: int, detail: str) -> Answer:
+        code = _TROUBLES.get(status, "server_error")
+        return Answer(status=status, headers=(_JSON,), body=_error(detail, code, status), problem=code)
+
+    def event(
+        self,
+        view: JobView,
+        *,
+        event: str,
+        kind: str | None,
+        now: float,
+        base_url: str,  # noqa: ARG002  no event holds a URL
+    ) -> tuple[str, bytes]:
+        name = kind or f"batch.{_WORDS.get(view.state, view.state)}"
+        body = {"object": "event", "id": event, "type": name, "created_at": int(now), "data": {"id": view.id}}
+        return name, _ENCODE(body)
+
+    def openapi(self, contract: Contract, base_url: str) -> dict[str, Any]:
+        return {
+            "openapi": "3.1.0",
+            "info": {"title": f"A fake Batch API, contract {contract.name}", "version": "1"},
+            "servers": [{"url": base_url}],
+            "security": [{"bearer": []}],
+            "paths": _PATHS,
+            "components": {
+                "schemas": _SCHEMAS,
+                "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            },
+        }
+
+
+DIALECT: Final = OpenAIBatchDialect()
+
+
+def _route(request: Request, contract: Contract) -> Call:
+    method, path = request.method, request.path
+    if path == _FILES:
+        return _read_upload(request) if method == "POST" else _wrong_method(path)
+    if path == _BATCHES:
+        if method == "POST":
+            return _read_create(request, contract)
+        return _read_browse(request.query) if method == "GET" else _wrong_method(path)
+    parts = [unquote(part) for part in path.split("/")]
+    match parts:
+        case ["", "v1", "batches", str(job)] if job:
+            return Read(job=job) if method == "GET" else _wrong_method(path)
+        case ["", "v1", "batches", str(job), "cancel"] if job:
+            return Cancel(job=job) if method == "POST" else _wrong_method(path)
+        case ["", "v1", "files", str(name)] if name:
+            return _read_file(name, content=False) if method == "GET" else _wrong_method(path)
+        case ["", "v1", "files", str(name), "content"] if name:
+            return _read_file(name, content=True) if method == "GET" else _wrong_method(path)
+    return _refuse(Endpoint.OTHER, Problem.NOT_FOUND, f"Invalid URL ({method} {path})")
+
+
+def _refuse(endpoint: Endpoint, problem: Problem, detail: str) -> Call:
+    return Call(endpoint=endpoint, refusal=Refused(problem=problem, detail=detail))
+
+
+def _wrong_method(path: str) -> Call:
+    return _refuse(Endpoint.OTHER, Problem.METHOD_NOT_ALLOWED, f"this method is not for {path}")
+
+
+def _read_file(name: str, *, content: bool) -> Call:
+    found = _RESULT_FILE.fullmatch(name)
+    if found is None:
+        return ReadUpload(upload=name, content=content)
+    job, annex = f"batch_{found[2]}", found[1] == "errors"
+    if not content:
+        return _ReadFile(job=job, annex=annex, endpoint=Endpoint.OTHER)
+    return Fetch(job=job, annex=annex, endpoint=Endpoint.OTHER if annex else Endpoint.RESULT)
+
+
+def _read_browse(query: str) -> Call:
+    asked = dict(parse_qsl(query))
+    limit = asked.get("limit", "20")
+    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:4]) <= _LONGEST_PAGE):
+        return _refuse(Endpoint.LOOKUP, Problem.INVALID_REQUEST, f"limit: not a number from 1 to {_LONGEST_PAGE}")
+    return Browse(after=asked.get("after"), limit=int(limit))
+
+
+def _read_create(request: Request, contract: Contract) -> Call:
+    if len(request.body) > MAX_BODY_BYTES:
+        return _refuse(Endpoint.CREATE, Problem.TOO_LARGE, f"a body has at most {MAX_BODY_BYTES} bytes")
+    document, complaint = _read_body(request.body)
+    metadata = document.get("metadata")
+    marker = metadata.get("client_reference") if isinstance(metadata, dict) else None
+    token, problem = None, Problem.INVALID_REQUEST
+    if contract.idempotency.mechanism is Mechanism.HEADER:
+        token = request.headers.get("idempotency-key")
+        if token is None and contract.idempotency.required and complaint is None:
+            complaint, problem = "a create needs the header Idempotency-Key", Problem.KEY_MISSING
+    source = document.get("input_file_id")
+    return Create(
+        operation=marker if isinstance(marker, str) else None,
+        token=token,
+        scope=request.headers.get("authorization", ""),
+        canonical=canonical_json(document),
+        fingerprint=f"sha256:{hashlib.sha256(request.body).hexdigest()}",
+        upload=source if isinstance(source, str) else None,
+        memo={name: document.get(name) for name in ("endpoint", "completion_window", "metadata")},
+        refusal=Refused(problem=problem, detail=complaint) if complaint is not None else None,
+    )
+
+
+def _read_body(body: bytes) -> tuple[dict[str, Any], str | None]:
+    """Return the create request, and what is wrong with it."""
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return {}, f"We could not parse the JSON body of your request: {error}"
+    if not isinstance(document, dict):
+        return {}, "the body is no JSON object"
+    if not isinstance(document.get("input_file_id"), str):
+        return document, "Missing required parameter: 'input_file_id'."
+    endpoint = document.get("endpoint")
+    if not isinstance(endpoint, str) or not endpoint.startswith("/v1/"):
+        return document, "endpoint: not one that batches are for, such as /v1/responses"
+    if document.get("completion_window") != "24h":
+        return document, "completion_window: only 24h is supported"
+    metadata = document.get("metadata")
+    if metadata is not None and not (
+        isinstance(metadata, dict)
+        and len(metadata) <= _MOST_METADATA
+        and all(isinstance(value, str) for value in metadata.values())
+    ):
+        return document, f"metadata: not an object of at most {_MOST_METADATA} strings"
+    return document, None
+
+
+def _read_upload(request: Request) -> Call:
+    if len(request.body) > MAX_BODY_BYTES:
+        return _refuse(Endpoint.OTHER, Problem.TOO_LARGE, f"a body has at most {MAX_BODY_BYTES} bytes")
+    form = _read_form(request)
+    if "file" not in form or "purpose" not in form:
+        detail = "an upload is multipart/form-data with the parts file and purpose"
+        return _refuse(Endpoint.OTHER, Problem.INVALID_REQUEST, detail)
+    content, purpose = _payload(form["file"]), _payload(form["purpose"]).decode(errors="replace")
+    items, complaint = _read_lines(content) if purpose == "batch" else ((), "the file's purpose is not batch")
+    name = form["file"].get_filename() or "upload"
+    return Upload(name=name, purpose=purpose, content=content, items=items, complaint=complaint)
+
+
+def _read_form(request: Request) -> dict[str, Message]:
+    """Return the parts of a multipart body by name; none where it is no such thing."""
+    kind = request.headers.get("content-type", "")
+    if not kind.lower().startswith("multipart/form-data") or "\r" in kind or "\n" in kind:
+        return {}
+    head = f"Content-Type: {kind}\r\n\r\n".encode("latin-1", errors="replace")
+    whole = BytesParser(policy=HTTP).parsebytes(head + request.body)
+    parts = whole.get_payload() if whole.is_multipart() else []
+    named: dict[str, Message] = {}
+    for part in parts:
+        if isinstance(part, Message) and part.get_content_disposition() == "form-data":
+            named[str(part.get_param("name", header="content-disposition"))] = part
+    return named
+
+
+def _payload(part: Message) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _read_lines(content: bytes) -> tuple[tuple[str, ...], str | None]:
+    """Return the ``custom_id`` of each request in a JSONL file, and what is wrong with the first bad line."""
+    items: dict[str, None] = {}
+    lines = [line for line in content.splitlines() if line.strip()]
+    for number, line in enumerate(lines, start=1):
+        try:
+            request = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            return (), f"line {number}: this line is not parseable as valid JSON"
+        custom_id = request.get("custom_id") if isinstance(request, dict) else None
+        if not isinstance(custom_id, str):
+            return (), f"line {number}: custom_id: missing, or not a string"
+        if custom_id in items:
+            return (), f"line {number}: the custom_id {custom_id!r} is used already"
+        if request.get("method") != "POST" or not isinstance(request.get("url"), str):
+            return (), f"line {number}: a request has the method POST and a url"
+        items[custom_id] = None
+    if not items or len(items) > _MOST_ITEMS:
+        return (), f"a batch has 1 to {_MOST_ITEMS} requests, and this file {len(items)}"
+    return tuple(items), None
+
+
+def _line(row: Row) -> bytes:
+    """Write one row of a result file."""
+    if row.id is None:
+        return canonical_json({"error": {"message": row.error}}) + b"\n"
+    number = hashlib.sha256(row.id.encode()).hexdigest()[:16]
+    body: dict[str, Any]
+    if row.error is None:
+        status, body = 200, {"id": f"resp_{number}", "object": "response", "custom_id": row.id}
+    else:
+        status, body = 400, {"error": _problem(row.error, "item_failed", 400)}
+    response = {"status_code": status, "request_id": f"req_{number}", "body": body}
+    line = {"id": f"batch_req_{number}", "custom_id": row.id, "response": response, "error": None}
+    return canonical_json(line) + b"\n"
+
+
+def _batch(view: JobView) -> tuple[str, dict[str, Any]]:
+    """Return a batch's status and the batch as written."""
+    status = _WORDS.get(view.state, view.state)
+    if view.state == JobState.RUNNING and (view.progress or 0) >= _FINALIZING:
+        status = "finalizing"
+    memo = view.memo or {}
+    result, counts = view.result, view.counts
+    all_failed = result is not None and bool(result.records) and result.failed == result.records
+    main = _file_id(view, annex=False) if result is not None else None
+    annex = _file_id(view, annex=True) if result is not None and result.annex_size is not None else None
+    ended = int(view.updated_at)
+    error = None
+    if view.error is not None:
+        data = [{"code": view.error.code, "line": None, "message": view.error.message, "param": None}]
+        error = {"object": "list", "data": data}
+    return status, {
+        "id": view.id,
+        "object": "batch",
+        "endpoint": memo.get("endpoint") or "",
+        "errors": error,
+        "input_file_id": view.upload or "",
+        "completion_window": memo.get("completion_window") or "24h",
+        "status": status,
+        "output_file_id": None if all_failed else main,
+        "error_file_id": main if all_failed else annex,
+        "created_at": int(view.created_at),
+        "in_progress_at": int(view.started_at) if view.started_at is not None else None,
+        "expires_at": int(view.created_at) + _WINDOW_S,
+        "finalizing_at": ended if status == "completed" else None,
+        "completed_at": ended if status == "completed" else None,
+        "failed_at": ended if status == "failed" else None,
+        "expired_at": None,
+        "cancelling_at": ended if status in {"cancelling", "cancelled"} else None,
+        "cancelled_at": ended if status == "cancelled" else None,
+        "request_counts": {
+            "total": counts.total if counts is not None else 0,
+            "completed": counts.succeeded if counts is not None else 0,
+            "failed": counts.failed if counts is not None else 0,
+        },
+        "metadata": memo.get("metadata"),
+    }
+
+
+def _file_id(view: JobView, *, annex: bool) -> str:
+    return f"file-{'errors' if annex else 'result'}-{view.id.removeprefix('batch_')}"
+
+
+def _told(view: JobView, request_id: str) -> Answer:
+    status, batch = _batch(view)
+    answer = _answer(batch, request_id)
+    return msgspec.structs.replace(
+        answer,
+        job=view.id,
+        operation=view.operation,
+        remote_state=status,
+        canonical_state=_STATES.get(view.state),
+        progress=view.progress,
+    )
+
+
+def _listed(reply: Listed, request_id: str) -> Answer:
+    told = [_batch(view) for view in reply.views]
+    batches = [batch for _, batch in told]
+    page = {
+        "object": "list",
+        "data": batches,
+        "first_id": batches[0]["id"] if batches else None,
+        "last_id": batches[-1]["id"] if batches else None,
+        "has_more": reply.more,
+    }
+    answer = _answer(page, request_id)
+    if len(reply.views) != 1:
+        return answer
+    (view,) = reply.views
+    return msgspec.structs.replace(
+        answer,
+        job=view.id,
+        operation=view.operation,
+        remote_state=told[0][0],
+        canonical_state=_STATES.get(view.state),
+        progress=view.progress,
+    )
+
+
+def _file(name: str, filename: str, purpose: str, size: int, created_at: float) -> dict[str, Any]:
+    return {
+        "id": name,
+        "object": "file",
+        "bytes": size,
+        "created_at": int(created_at),
+        "filename": filename,
+        "purpose": purpose,
+        "status": "processed",
+    }
+
+
+def _result_file(view: JobView, request_id: str, *, annex: bool) -> Answer:
+    result, name = view.result, _file_id(view, annex=annex)
+    if result is None or (annex and result.annex_size is None):
+        missing = Refused(problem=Problem.NOT_FOUND, detail=f"No such File object: {name}", job=view.id)
+        return _refused(missing, request_id)
+    size = (result.annex_size if annex else result.size) or 0
+    kind = "error" if annex or (result.records and result.failed == result.records) else "output"
+    return _answer(
+        _file(name, f"{view.id}_{kind}.jsonl", "batch_output", size, view.updated_at),
+        request_id,
+    )
+
+
+def _answer(document: dict[str, Any], request_id: str) -> Answer:
+    headers = (_JSON, ("x-request-id", request_id))
+    return Answer(status=200, headers=headers, body=_ENCODE(document), request_id=request_id)
+
+
+def _bytes(request_id: str, kind: str = "application/octet-stream") -> tuple[tuple[str, str], ...]:
+    if kind == "application/json":  # what the provider says of results that are documents; these are files
+        kind = "application/octet-stream"
+    return (("Content-Type", kind), ("x-request-id", request_id))
+
+
+def _problem(message: str, code: str, status: int) -> dict[str, Any]:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return {"message": message, "type": kind, "param": None, "code": code}
+
+
+def _error(message: str, code: str, status: int) -> bytes:
+    return _ENCODE({"error": _problem(message, code, status)})
+
+
+def _refused(reply: Refused, request_id: str) -> Answer:
+    status = _STATUS_OF.get(reply.problem, 400)
+    headers: tuple[tuple[str, str], ...] = (_JSON, ("x-request-id", request_id))
+    if reply.problem is Problem.METHOD_NOT_ALLOWED:
+        headers += (("Allow", "GET, POST"),)
+    return Answer(
+        status=status,
+        headers=headers,
+        body=_error(reply.detail, reply.problem, status),
+        job=reply.job,
+        problem=reply.problem,
+        request_id=request_id,
+    )
+
+
+# -- the OpenAPI document ----------------------------------------------------------------------------------------------
+
+_TEXT: Final = {"type": "string"}
+_MAYBE_TEXT: Final = {"type": ["string", "null"]}
+_NUMBER: Final = {"type": "integer"}
+_MAYBE_NUMBER: Final = {"type": ["integer", "null"]}
+_COUNTS: Final = dict.fromkeys(("total", "completed", "failed"), _NUMBER)
+_SCHEMAS: Final[dict[str, Any]] = {
+    "Error": {"type": "object", "required": ["error"], "properties": {"error": {"type": "object"}}},
+    "File": {
+        "type": "object",
+        "required": ["id", "object", "bytes", "created_at", "filename", "purpose", "status"],
+        "properties": {"id": _TEXT, "bytes": _NUMBER, "created_at": _NUMBER, "filename": _TEXT, "purpose": _TEXT},
+    },
+    "Batch": {
+        "type": "object",
+        "required": ["id", "object", "endpoint", "input_file_id", "completion_window", "status", "created_at"],
+        "properties": {
+            "id": _TEXT,
+            "status": {"enum": [*_WORDS.values(), "finalizing", "expired"]},
+            "output_file_id": _MAYBE_TEXT,
+            "error_file_id": _MAYBE_TEXT,
+            "completed_at": _MAYBE_NUMBER,
+            "request_counts": {"type": "object", "required": list(_COUNTS), "properties": _COUNTS},
+            "metadata": {"type": ["object", "null"], "additionalProperties": _TEXT},
+        },
+    },
+    "Batches": {
+        "type": "object",
+        "required": ["object", "data", "has_more"],
+        "properties": {"data": {"type": "array", "items": {"$ref": "#/components/schemas/Batch"}}},
+    },
+    "NewBatch": {
+        "type": "object",
+        "required": ["input_file_id", "endpoint", "completion_window"],
+        "properties": {
+            "input_file_id": _TEXT,
+            "endpoint": {"type": "string", "pattern": "^/v1/"},
+            "completion_window": {"const": "24h"},
+            "metadata": {"type": ["object", "null"], "additionalProperties": _TEXT, "maxProperties": _MOST_METADATA},
+        },
+    },
+}
+
+
+def _described(summary: str, schema: str | None, bad: Sequence[int], **more: Any) -> dict[str, Any]:
+    kind = "application/json" if schema is not None else "application/octet-stream"
+    good = {"$ref": f"#/components/schemas/{schema}"} if schema is not None else {}
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    answers: dict[str, Any] = {"200": {"description": "OK", "content": {kind: {"schema": good}}}}
+    answers |= {str(status): {"description": "An error", "content": error} for status in (401, *bad)}
+    return {"summary": summary, "responses": answers, **more}
+
+
+def _in_path(name: str) -> list[dict[str, Any]]:
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}]
+
+
+_PAGE: Final = [
+    {"name": "after", "in": "query", "schema": {"type": "string", "minLength": 1}},
+    {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": _LONGEST_PAGE}},
+]
+_FORM: Final = {
+    "type": "object",
+    "required": ["file", "purpose"],
+    "properties": {"file": {"type": "string", "contentMediaType": "application/octet-stream"}, "purpose": _TEXT},
+}
+_NEW: Final = {
+    "required": True,
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewBatch"}}},
+}
+_UPLOAD: Final = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
+_PATHS: Final[dict[str, Any]] = {
+    _FILES: {"post": _described("Upload a file.", "File", (400, 413), requestBody=_UPLOAD)},
+    f"{_FILES}/{{file}}": {"get": _described("Read of a file.", "File", (404,), parameters=_in_path("file"))},
+    f"{_FILES}/{{file}}/content": {"get": _described("Read a file.", None, (404,), parameters=_in_path("file"))},
+    _BATCHES: {
+        "post": _described("Create a batch.", "Batch", (400, 409, 413, 429), requestBody=_NEW),
+        "get": _described("List batches.", "Batches", (400, 404), parameters=_PAGE),
+    },
+    f"{_BATCHES}/{{batch}}": {"get": _described("Read a batch.", "Batch", (404,), parameters=_in_path("batch"))},
+    f"{_BATCHES}/{{batch}}/cancel": {
+        "post": _described("Cancel a batch.", "Batch", (404, 405, 409), parameters=_in_path("batch"))
+    },
+}

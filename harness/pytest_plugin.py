@@ -1,0 +1,180 @@
+"""The pytest plugin: one test for each scenario, with what was found as the message of a failure.
+
+    @pytest.mark.jobsworth(subject="my_package.adapter:build")
+    def test_my_client() -> None:
+        ...
+
+    def test_my_client(jobsworth: Check) -> None:
+        jobsworth("my_package.adapter:build")
+
+Imports of the harness are inside, so that suites which do not use it do not pay for it.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.runner import Job, Result
+    from harness.subject import Capability, Factory
+    from harness.subjects import Subject
+
+__all__ = ["Check"]
+
+_NAME: Final = "jobsworth"
+_USAGE: Final = "jobsworth(subject, scenarios=None, mode=None, one_shot=False, rules=None)"
+_MOST_FACTS: Final = 12
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup(_NAME, "fault-injection tests for clients of asynchronous job APIs")
+    group.addoption("--jobsworth-seed", type=int, metavar="N", help="what randomness starts from, in every scenario")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{_USAGE}: run a client through scenarios, one test for each")
+
+
+class Check:
+    """One scenario, to be run against a client by calling it.
+
+    Attributes:
+        scenario: its name.
+        result: outcome and history, once it was run.
+    """
+
+    def __init__(self, scenario: str, seed: int | None) -> None:
+        self.scenario = scenario
+        self.result: Result | None = None
+        self._seed = seed
+
+    def __call__(
+        self,
+        subject: "str | Factory | Sequence[str]",
+        *,
+        mode: str | None = None,
+        one_shot: bool = False,
+        rules: int | None = None,
+    ) -> "Result":
+        """Run the scenario. The test fails if a rule is broken or nothing was proved, and is skipped if the scenario
+        does not apply to the client.
+
+        Args:
+            subject: ``package.module:factory``, a factory, or a command with its arguments.
+            mode: where to run it; the quickest that the client offers if left out.
+            one_shot: the command is run once for each operation.
+            rules: the edition of the rules to judge by.
+        """
+        from harness.runner import Job, run
+        from harness.stage import SubjectBroken, SubjectError
+        from harness.verdict import Verdict
+        from scenarios.loading import find
+
+        try:
+            under_test = _resolved(subject, one_shot=one_shot)
+            where = mode or under_test.modes[0]
+            job = Job(
+                scenario=find(self.scenario), subject=under_test, mode=where, seed=self._seed, source=self.scenario
+            )
+            why = _why_not(job)
+            if why is not None:
+                pytest.skip(f"not applicable: {why}")
+            self.result = run(
+                job.scenario, under_test, mode=where, seed=self._seed, source=self.scenario, edition=rules
+            )
+        except (SubjectBroken, SubjectError) as error:
+            pytest.fail(str(error), pytrace=False)
+        if self.result.outcome.verdict is not Verdict.PASS:
+            pytest.fail(_told(self.result), pytrace=False)
+        return self.result
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if _NAME not in metafunc.fixturenames:
+        return
+    from scenarios.loading import load_catalogue
+
+    marker = metafunc.definition.get_closest_marker(_NAME)
+    given = _arguments(marker) if marker is not None else {}
+    names = given.get("scenarios") or list(load_catalogue())
+    metafunc.parametrize(_NAME, names, indirect=True)
+
+
+def pytest_pycollect_makeitem(obj: object) -> None:
+    """A test that is marked needs the fixture, whether it names it or not."""
+    if any(mark.name == _NAME for mark in getattr(obj, "pytestmark", ()) if isinstance(mark, pytest.Mark)):
+        pytest.mark.usefixtures(_NAME)(obj)  # a function, or a class of them
+
+
+@pytest.fixture
+def jobsworth(request: pytest.FixtureRequest) -> Check:
+    """One scenario, to be run against a client: ``jobsworth("my_package.adapter:build")``."""
+    return Check(request.param, request.config.getoption("--jobsworth-seed"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Run the scenario of a marked test before its body, which may look at the result."""
+    marker = pyfuncitem.get_closest_marker(_NAME)
+    check = pyfuncitem.funcargs.get(_NAME)
+    if marker is not None and isinstance(check, Check):
+        given = _arguments(marker)
+        given.pop("scenarios", None)
+        check(given.pop("subject"), **given)
+    return (yield)
+
+
+def _arguments(marker: pytest.Mark) -> dict[str, Any]:
+    allowed = {"subject", "scenarios", "mode", "one_shot", "rules"}
+    given = dict(marker.kwargs)
+    if marker.args:
+        given["subject"] = marker.args[0]
+    if "subject" not in given or len(marker.args) > 1 or not given.keys() <= allowed:
+        raise pytest.UsageError(f"@pytest.mark.{_USAGE}: got {marker.args!r} and {marker.kwargs!r}")
+    return given
+
+
+def _resolved(subject: "str | Factory | Sequence[str]", *, one_shot: bool) -> "Subject":
+    from harness.subjects import Subject, resolve
+
+    if isinstance(subject, str):
+        return resolve(subject)
+    if callable(subject):
+        name = f"{getattr(subject, '__module__', '?')}:{getattr(subject, '__qualname__', '?')}"
+        return Subject(name=name, factory=subject)
+    return resolve(None, tuple(subject), one_shot=one_shot)
+
+
+@cache
+def _capabilities(subject: "Subject") -> "Collection[Capability]":
+    from harness.runner import capabilities_of
+
+    return capabilities_of(subject)
+
+
+def _why_not(job: "Job") -> str | None:
+    """Why a scenario does not apply to a client; each process client is asked once in a session."""
+    from harness.applicability import why_not
+
+    if job.mode not in job.scenario.modes:
+        return f"it runs {', '.join(job.scenario.modes)}"
+    return why_not(job.scenario, _capabilities(job.subject)) if job.mode == "process" else None
+
+
+def _told(result: "Result") -> str:
+    """What is wrong with a run, the facts that prove it, and the line that makes it once more."""
+    from harness.report.terminal import clean
+    from harness.report.words import describe
+
+    outcome = result.outcome
+    lines = [f"{outcome.verdict}: {outcome.scenario} ({outcome.mode}): {outcome.reason}"]
+    for finding in outcome.findings:
+        lines.append(f"{finding.rule} ({finding.requirement}): {finding.message}")
+        for seq in finding.facts[:_MOST_FACTS]:
+            entry = result.history[seq]
+            said = describe(entry.fact)
+            lines.append(f"  #{seq:<4} {entry.at:9.3f} s  {said.actor:<9} {said.text}")
+    lines.append(f"reproduce: {outcome.reproduce}")
+    return "\n".join(clean(line) for line in lines)

@@ -1,0 +1,59 @@
+"""The command line with programs as subjects: one-shot commands, subjects that do not come up, and their logs."""
+
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+from click.testing import Result as CliResult
+
+from harness.cli import cli
+
+STORY = """\
+name: a-story
+summary: Something happens.
+timing: {create_deadline_s: 0.5, result_deadline_s: 0.5, cancel_deadline_s: 0.5, lease_s: 0.1}
+drain_s: 0.5
+steps:
+  - {at: 0, do: submit, operation: op-1}
+"""
+
+
+def jobsworth(*words: str | Path) -> CliResult:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_a_scenario_that_does_not_apply_is_named_with_the_reason_and_proves_nothing() -> None:
+    result = jobsworth("check", "--scenario", "stale-lease", "--one-shot", "--", sys.executable, "-c", "pass")
+    assert "not applicable, 1: it has several workers on one store, and of this client only one runs" in result.output
+    assert "unknown: nothing was run" in result.output
+    assert result.exit_code == 3
+
+
+def test_to_replay_what_does_not_apply_is_wrong_use() -> None:
+    result = jobsworth("replay", "stale-lease", "--one-shot", "--", "true")
+    assert "stale-lease does not apply to true: it has several workers" in result.output
+    assert result.exit_code == 2
+
+
+def test_a_one_shot_subject_is_a_command() -> None:
+    result = jobsworth("check", "--one-shot")
+    assert "a one-shot subject is a command: --one-shot -- COMMAND" in result.output
+    assert result.exit_code == 2
+
+
+def test_a_subject_that_does_not_come_up_is_asked_once_and_ends_as_unknown() -> None:
+    result = jobsworth("check", "--", sys.executable, "-c", "raise SystemExit('no module foo')")
+    assert "ended before it answered the start command, with exit status 1" in result.output
+    assert "standard error: no module foo" in result.output
+    assert result.exit_code == 3
+
+
+def test_what_programs_log_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a-story.yaml").write_text(STORY, encoding="utf-8")
+    program = "import sys; print('I was here', file=sys.stderr); sys.exit(1)"
+    command = ("--one-shot", "--", sys.executable, "-c", program)
+    result = jobsworth("check", "--scenario", tmp_path / "a-story.yaml", "--logs", tmp_path / "logs", *command)
+    assert result.exit_code == 3  # it never called the provider
+    assert {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "logs").iterdir()} == {
+        "a-story.w1-op-1-1.log": "I was here\n"
+    }

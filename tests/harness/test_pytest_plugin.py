@@ -1,0 +1,102 @@
+"""The pytest plugin, as a suite uses it."""
+
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+MARKED = """
+    import pytest
+
+    @pytest.mark.jobsworth(subject="{subject}", scenarios=["happy-path", "lost-create-response"])
+    def test_client():
+        pass
+"""
+REFERENCE = "harness.subjects.reference:build"
+BROKEN = "tests.broken_clients.new_token_per_retry:build"
+FIXTURE = """
+    from harness.subjects.reference import build
+
+    def test_client(jobsworth):
+        result = jobsworth({what})
+        assert result.outcome.scenario == jobsworth.scenario
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
+    monkeypatch.syspath_prepend(str(pytestconfig.rootpath))
+    pytester.makeini("[pytest]\nfilterwarnings = error\naddopts = --strict-markers -p no:cacheprovider")
+    return pytester
+
+
+def test_a_marked_test_becomes_one_for_each_scenario(suite: pytest.Pytester) -> None:
+    suite.makepyfile(MARKED.format(subject=REFERENCE))
+    result = suite.runpytest_subprocess("-v")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        ["*::test_client[[]happy-path[]] PASSED*", "*::test_client[[]lost-create-response[]] *"]
+    )
+
+
+def test_a_finding_is_the_message_with_its_facts_and_the_line_that_makes_it_again(suite: pytest.Pytester) -> None:
+    suite.makepyfile(MARKED.format(subject=BROKEN))
+    result = suite.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "fail: lost-create-response (simulated): broken: *one-job-per-operation*",
+            "one-job-per-operation (W1.1): operation op-1 has 2 jobs: *",
+            "  #* s  provider  takes the create of op-1 as job_*",
+            f"reproduce: jobsworth replay lost-create-response {BROKEN} --mode simulated --seed 0",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*harness/pytest_plugin.py*")
+
+
+def test_the_fixture_takes_a_factory_and_gives_the_result(suite: pytest.Pytester) -> None:
+    suite.makepyfile(FIXTURE.format(what="build"))
+    result = suite.runpytest_subprocess("-k", "happy-path or stale-lease")
+    result.assert_outcomes(passed=2, deselected=result.parseoutcomes()["deselected"])
+
+
+def test_scenarios_that_do_not_apply_are_skipped_with_the_reason(suite: pytest.Pytester) -> None:
+    suite.makepyfile(FIXTURE.format(what=f"[{sys.executable!r}, '-c', 'pass'], one_shot=True"))
+    result = suite.runpytest_subprocess("-rs", "-k", "stale-lease")
+    assert result.parseoutcomes()["skipped"] == 1
+    result.stdout.fnmatch_lines(["SKIPPED*not applicable: it has several workers on one store*"])
+
+
+def test_a_subject_that_cannot_be_put_under_test_fails_and_says_why(suite: pytest.Pytester) -> None:
+    suite.makepyfile(MARKED.format(subject="no.such:thing"))
+    result = suite.runpytest_subprocess()
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*'no.such:thing': no module 'no'*"])
+
+
+def test_the_seed_of_the_command_line_is_used(suite: pytest.Pytester) -> None:
+    suite.makepyfile(MARKED.format(subject=BROKEN))
+    result = suite.runpytest_subprocess("--jobsworth-seed", "7")
+    result.stdout.fnmatch_lines(["reproduce: * --seed 7"])
+
+
+def test_a_marker_without_a_subject_is_a_mistake(suite: pytest.Pytester) -> None:
+    suite.makepyfile("import pytest\n\n@pytest.mark.jobsworth\ndef test_client():\n    pass\n")
+    result = suite.runpytest_subprocess()
+    result.stdout.fnmatch_lines(["*@pytest.mark.jobsworth(subject, *"])
+
+
+def test_it_works_with_xdist_and_with_last_failed(suite: pytest.Pytester) -> None:
+    suite.makeini("[pytest]\nfilterwarnings = error\n")
+    suite.makepyfile(MARKED.format(subject=BROKEN))
+    suite.runpytest_subprocess("-n", "2").assert_outcomes(passed=1, failed=1)
+    result = suite.runpytest_subprocess("--lf", "-v")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*::test_client[[]lost-create-response[]] FAILED*"])
+
+
+def test_a_suite_that_does_not_use_it_does_not_load_the_harness(suite: pytest.Pytester) -> None:
+    suite.makepyfile("import sys\n\ndef test_nothing():\n    assert 'harness.runner' not in sys.modules\n")
+    suite.runpytest_subprocess().assert_outcomes(passed=1)
