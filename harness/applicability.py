@@ -27,6 +27,7 @@ _LACKS: Final[dict[Capability, str]] = {
 }
 
 
+_RETRIES: Final = "it strikes at a create sent again, which nothing allows at a provider that recognises none"
 _HOST_KINDS: Final = frozenset({"kill", "stop"})
 _KEY_KINDS: Final = frozenset({"other_job_for_token", "retry_refused", "token_forgotten"})
 
@@ -68,18 +69,16 @@ def why_not_patched(scenario: Scenario, marks: Marks | None) -> str | None:
     told = retold(scenario, marks.dialect)
     if told is None:
         reasons.append(f"its story is about promises that a provider speaking {marks.dialect} does not make")
-    elif told.contract.idempotency.mechanism is Mechanism.NONE and any(
-        fault.kind in _KEY_KINDS for fault in _faults(scenario)
-    ):
-        reasons.append(f"it strikes at idempotency keys, which a provider speaking {marks.dialect} does not take")
+    elif told is not scenario and told.contract.idempotency.mechanism is Mechanism.NONE:
+        reasons += [_RETRIES] if any(map(_strikes_at_a_retry, _faults(scenario))) else []
     return "; ".join(reason for reason in reasons if reason) or None
 
 
 def retold(scenario: Scenario, dialect: str) -> Scenario | None:
     """Return the scenario as it is told of a provider that speaks ``dialect``; None where that cannot be.
 
-    Where the dialect has no words for the contract, the story is told under the dialect's own contract, but for what the
-    story says of promises itself. What its author expects at the end then no longer holds, so that the rules alone
+    Where the dialect has no words for the contract, the story is told under the dialect's own contract, but for what
+    the story itself says of promises. What its author expects at the end then no longer holds, so that the rules alone
     judge.
     """
     spoken = DIALECTS[dialect]
@@ -100,6 +99,10 @@ def _merged(base: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
         **base,
         **{key: _merged(base[key], value) if isinstance(value, dict) else value for key, value in said.items()},
     }
+
+
+def _strikes_at_a_retry(fault: Fault) -> bool:
+    return fault.kind in _KEY_KINDS or (fault.at.endpoint is Endpoint.CREATE and fault.at.occurrence > 1)
 
 
 def _faults(scenario: Scenario) -> Iterator[Fault]:

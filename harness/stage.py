@@ -152,7 +152,11 @@ class Notebook:
 
     def write(self, worker: str, where: str, fact: Fact) -> None:
         """Record a fact made of a worker's words, with any secret in it taken out and reported."""
-        encoded = msgspec.json.encode(fact)
+        try:
+            encoded = msgspec.json.encode(fact)
+        except UnicodeEncodeError:  # half a surrogate pair, which no UTF-8 can hold
+            fact = _in_whole_characters(fact)
+            encoded = msgspec.json.encode(fact)
         if any(secret in encoded for secret in self._secrets):
             self.record(SecretSaid(worker=worker, where=where))
             for secret in self._secrets:
@@ -170,3 +174,10 @@ class Notebook:
         for effect in fate.host:
             engine.affect(effect)
         return fate.refuse
+
+
+def _in_whole_characters(fact: Fact) -> Fact:
+    said = {name: value for name, value in msgspec.structs.asdict(fact).items() if isinstance(value, str)}
+    return msgspec.structs.replace(
+        fact, **{name: text.encode("utf-8", "replace").decode() for name, text in said.items()}
+    )

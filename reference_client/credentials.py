@@ -192,13 +192,13 @@ class AuthorizedTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._source = source
         self._origin = _origin(httpx2.URL(origin))
-        self._seen: set[bytes] = set()
+        self._seen: tuple[bytes, ...] = ()  # the longest first: one may hold another
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self._origin:
             return await self._inner.handle_async_request(request)
         value = await self._source.authorization()
-        self._seen.update((value.encode(), value.rpartition(" ")[2].encode()))
+        self._remember(value.encode(), value.rpartition(" ")[2].encode())
         request.headers["authorization"] = value
         try:
             return await self._inner.handle_async_request(request)
@@ -209,10 +209,14 @@ class AuthorizedTransport(httpx2.AsyncBaseTransport):
         """Return ``text`` without any credential that was attached: a provider may repeat in an error what it was
         sent.
         """
-        for secret in sorted(self._seen, key=len, reverse=True):
-            if len(secret) >= _SHORTEST_SECRET_BYTES:
-                text = text.replace(secret, b"[redacted]")
+        for secret in self._seen:
+            text = text.replace(secret, b"[redacted]")
         return text
+
+    def _remember(self, *secrets: bytes) -> None:
+        new = {each for each in secrets if len(each) >= _SHORTEST_SECRET_BYTES}.difference(self._seen)
+        if new:
+            self._seen = tuple(sorted(new.union(self._seen), key=len, reverse=True))
 
     async def aclose(self) -> None:
         await self._inner.aclose()

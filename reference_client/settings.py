@@ -32,7 +32,11 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client needs to know of its provider and its machine."""
+    """What a client needs to know of its provider and its machine.
+
+    ``store`` is the path of an SQLite file (or ``sqlite:///path``), or a PostgreSQL address: ``postgresql://host/database``,
+    without a password, which libpq finds in PGPASSFILE, PGSERVICEFILE or PGPASSWORD.
+    """
 
     base_url: str
     credential: str

@@ -62,7 +62,7 @@ def postgres_server() -> Iterator[str]:
 
         def do(program: str, *arguments: str) -> None:
             with (folder / "output").open("ab") as output:
-                done = subprocess.run(
+                done = subprocess.run(  # noqa: S603  programs of the wheel
                     [programs / program, "-D", folder / "data", *arguments],
                     stdout=output,
                     stderr=output,

@@ -5,8 +5,9 @@
 - A create is sent once. The package would retry it with nothing to recognise it by, so its retries are off here.
 - A create without an answer is looked for among the batches, by the reference in its metadata. What is found is taken;
   finding nothing proves nothing, so a person has to decide.
-- Reads back off exponentially, with jitter, and wait as long as they are told to. What cannot be understood is read
-  again, until the business has waited long enough.
+- Reads back off exponentially, with jitter, and wait as long as they are told to, until the business has waited long
+  enough. What cannot be understood is read again.
+- Redirects are not followed: results come from where the credential is for.
 - Success is claimed once the results are there, with how many items failed.
 """
 
@@ -15,16 +16,24 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
-from openai import APIConnectionError, APIStatusError, InvalidWebhookSignatureError, OpenAI, OpenAIError
+from openai import (
+    APIStatusError,
+    DefaultHttpxClient,
+    InvalidWebhookSignatureError,
+    OpenAI,
+    OpenAIError,
+)
+from openai._legacy_response import LegacyAPIResponse
 from openai.types import Batch
 
 from harness.patching import PatchedHost, patched
 from harness.subject import Claim, Refused
 
 ITEMS = 5
-LONGEST_WAIT_S = 120.0
+MOST_ATTEMPTS = 8
 T = TypeVar("T")
 
 
@@ -40,12 +49,13 @@ class Repaired:
     """One blocking function for each operation."""
 
     def __init__(self, host: PatchedHost) -> None:
-        self._timing = host.timing
+        self._host = host
         self._openai = OpenAI(
             api_key=host.token,
             base_url=f"{host.base_url}/v1",
             timeout=host.timing["request_timeout_s"],
             max_retries=0,
+            http_client=DefaultHttpxClient(follow_redirects=False),
             webhook_secret=host.webhook_secrets[0],
         )
         self._requests: dict[str, Mapping[str, Any]] = {}
@@ -58,7 +68,7 @@ class Repaired:
                 raise Refused(f"{operation} exists with another request; a change needs a new operation")
             return
         self._requests[operation] = request
-        Operation(self._openai, operation, self._timing, self._random, self._claims).see_through(request)
+        Operation(self._openai, operation, self._host, self._random, self._claims).see_through(request)
 
     def report(self) -> list[Claim]:
         return list(self._claims.values())
@@ -79,17 +89,18 @@ class Operation:
         self,
         openai: OpenAI,
         name: str,
-        timing: Mapping[str, float],
+        host: PatchedHost,
         draw: random.Random,
         claims: dict[str, Claim],
     ) -> None:
         trace = hashlib.sha256(name.encode()).hexdigest()
         self._openai = openai.with_options(default_headers={"traceparent": f"00-{trace[:32]}-{trace[32:48]}-01"})
         self._name = name
-        self._timing = timing
+        self._can_look = host.contract["lookup"]["by"] != "none"
+        self._timing = host.timing
         self._random = draw
         self._claims = claims
-        self._began = time.monotonic()
+        self._deadline = time.monotonic() + host.timing["result_deadline_s"]
 
     def see_through(self, request: Mapping[str, Any]) -> None:
         self._claim("create_pending")
@@ -98,15 +109,17 @@ class Operation:
             batch = self._created(request)
             self._claim("observing", batch)
             batch = self._ended(batch)
-            if batch.status == "completed":
-                self._claim("result_collecting", batch)
-                self._collect(batch)
-            else:
-                self._claim("cancelled" if batch.status == "cancelled" else "failed", batch)
         except Undecided as doubt:
             self._claim("human_decision_required", batch, explanation=str(doubt))
         except TimeIsUp as doubt:
-            self._claim("result_timed_out", batch, explanation=str(doubt))
+            # Without a batch it is the create of which nothing is known.
+            state = "result_timed_out" if batch is not None else "human_decision_required"
+            self._claim(state, batch, explanation=str(doubt))
+        else:
+            if batch.status == "completed":
+                self._collect(batch)
+            else:
+                self._claim("cancelled" if batch.status == "cancelled" else "failed", batch)
 
     def _claim(self, state: str, batch: Batch | None = None, **more: Any) -> None:
         remote_job = batch.id if batch is not None else None
@@ -122,7 +135,7 @@ class Operation:
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
         # An upload that comes twice costs a file and no batch: this may be tried again.
         source = self._insist(lambda: self._openai.files.create(file=("requests.jsonl", content), purpose="batch"))
-        for attempt in range(20):
+        for attempt in range(MOST_ATTEMPTS):
             try:
                 batch = self._openai.batches.create(
                     input_file_id=source.id,
@@ -132,7 +145,7 @@ class Operation:
                 )
             except APIStatusError as error:
                 if error.status_code == 429:  # it was not even looked at
-                    self._wait(attempt, error)
+                    self._wait(attempt, error.response.headers)
                     continue
                 if error.status_code < 500 and error.status_code not in {408, 409}:
                     raise Undecided(f"the create was refused: {error.message}") from error
@@ -147,6 +160,8 @@ class Operation:
     def _found(self, what_happened: str) -> Batch:
         """Look for the batch of a create whose answer is not known."""
         self._claim("create_unknown")
+        if not self._can_look:
+            raise Undecided(f"{what_happened}, and the provider offers no way to look for it")
         page = self._insist(lambda: self._openai.batches.list(limit=100).data)
         mine = [batch for batch in page if (batch.metadata or {}).get("client_reference") == self._name]
         if len(mine) != 1:
@@ -158,75 +173,95 @@ class Operation:
     # -- observe
 
     def _ended(self, batch: Batch) -> Batch:
-        seen, attempt = batch, 0
-        while seen.status not in {"completed", "failed", "cancelled", "expired"}:
-            known = seen.status
-            self._wait(attempt)
-            seen = self._insist(lambda: self._openai.batches.retrieve(batch.id), self._is_batch)
-            attempt = 0 if seen.status != known else attempt + 1
-        if seen.status == "expired":
-            raise Undecided("the batch is said to have expired, which does not say what was done of it")
-        return seen
+        attempt, told = 1, None
+        while True:
+            self._wait(attempt, told)
+            answer = self._insist(lambda: self._openai.batches.with_raw_response.retrieve(batch.id))
+            seen, told = self._parsed(answer), answer.headers
+            if seen is not None and seen.status == "expired":
+                raise Undecided("the batch is said to have expired, which does not say what was done of it")
+            if seen is not None and seen.status in {"completed", "failed", "cancelled"}:
+                return seen
+            attempt += 1
+
+    def _parsed(self, answer: LegacyAPIResponse[Batch]) -> Batch | None:
+        try:
+            batch = answer.parse()
+        except (OpenAIError, ValueError):
+            return None
+        return batch if self._is_batch(batch) else None
 
     @staticmethod
     def _is_batch(answer: Any) -> bool:
-        return isinstance(answer, Batch) and isinstance(answer.id, str) and isinstance(answer.status, str)
+        return isinstance(answer, Batch) and bool(answer.id) and bool(answer.status)
 
     # -- collect
 
     def _collect(self, batch: Batch) -> None:
-        counts = batch.request_counts
+        self._claim("result_collecting", batch)
         files = [name for name in (batch.output_file_id, batch.error_file_id) if name is not None]
-        read = [self._insist(lambda name=name: self._rows(name), bool) for name in files]  # type: ignore[misc]
-        rows = [row for part in read for row in part[1]]
-        outcomes = {row.get("custom_id"): (row.get("response") or {}).get("status_code") for row in rows}
-        good = sum(status == 200 for status in outcomes.values())
-        if counts is None or not read or len(outcomes) != ITEMS or good != counts.completed or len(rows) != ITEMS:
-            self._claim("result_validation_failed", batch, explanation=f"{len(rows)} rows, {good} good, for {counts}")
+        self._deadline = max(self._deadline, time.monotonic() + self._timing["result_deadline_s"])
+        try:
+            contents = [self._insist(lambda name=name: self._openai.files.content(name).content) for name in files]  # type: ignore[misc]
+        except (Undecided, TimeIsUp) as doubt:
+            self._claim("result_unavailable", batch, explanation=f"the batch is completed, and its files: {doubt}")
             return
-        self._claim(
-            "succeeded", batch, result_sha256=read[0][0], records=len(outcomes), failed_items=len(outcomes) - good
-        )
+        outcomes = [outcome for content in contents for outcome in self._outcomes(content)]
+        good, counts = sum(status == 200 for _, status in outcomes), batch.request_counts
+        whole = {f"{self._name}-{item}" for item in range(ITEMS)} == {name for name, _ in outcomes}
+        if not whole or len(outcomes) != ITEMS or counts is None or good != counts.completed:
+            why = f"{len(outcomes)} rows, {good} of them good, where the batch counts {counts}"
+            self._claim("result_validation_failed", batch, explanation=why)
+            return
+        digest = hashlib.sha256(contents[0]).hexdigest()
+        self._claim("succeeded", batch, result_sha256=digest, records=ITEMS, failed_items=ITEMS - good)
 
-    def _rows(self, file: str) -> tuple[str, list[dict[str, Any]]]:
-        content = self._openai.files.content(file).content
+    @staticmethod
+    def _outcomes(content: bytes) -> list[tuple[str | None, int | None]]:
         try:
             rows = [json.loads(line) for line in content.splitlines()]
         except ValueError:
-            rows = []
-        return hashlib.sha256(content).hexdigest(), rows
+            return []
+        return [(row.get("custom_id"), (row.get("response") or {}).get("status_code")) for row in rows]
 
     # -- patience
 
-    def _insist(self, call: Callable[[], T], is_good: Callable[[T], object] = lambda _: True) -> T:
-        """Repeat a call that changes nothing until its answer is one."""
+    def _insist(self, call: Callable[[], T]) -> T:
+        """Repeat a call that changes nothing until it has an answer."""
         attempt = 0
         while True:
-            error: OpenAIError | ValueError
+            told: Mapping[str, str] | None = None
             try:
-                answer = call()
-                if is_good(answer):
-                    return answer
-                self._wait(attempt)
-            except APIConnectionError as error:
-                self._wait(attempt, error)
+                return call()
             except APIStatusError as error:
-                if error.status_code not in {404, 408, 409, 410, 429} and error.status_code < 500:
-                    raise Undecided(f"refused: {error.message}") from error
-                self._wait(attempt, error)
-            except (OpenAIError, ValueError):
-                self._wait(attempt)
+                gone = error.status_code in {404, 410} and attempt >= MOST_ATTEMPTS
+                if gone or error.status_code in {400, 401, 403, 405, 422}:
+                    raise Undecided(f"answered {error.status_code}: {error.message}") from error
+                told = error.response.headers
+            except (OpenAIError, ValueError):  # no answer, or one that is none
+                pass
+            self._wait(attempt, told)
             attempt += 1
 
-    def _wait(self, attempt: int, error: OpenAIError | None = None) -> None:
+    def _wait(self, attempt: int, told: Mapping[str, str] | None = None) -> None:
         first, cap = self._timing["poll_first_s"], self._timing["poll_cap_s"]
         seconds = min(cap, first * 2**attempt) * (1 + self._timing["poll_jitter"] * self._random.random())
-        if isinstance(error, APIStatusError):
-            told = error.response.headers.get("retry-after", "")
-            seconds = max(seconds, float(told) if told.isascii() and told.isdigit() else 0.0)
-        if time.monotonic() - self._began + seconds > max(self._timing["result_deadline_s"], LONGEST_WAIT_S):
-            raise TimeIsUp("the result did not come in time; the batch may still end")
+        seconds = max(seconds, _asked((told or {}).get("retry-after", "")))
+        left = self._deadline - time.monotonic()
+        if seconds >= left:
+            time.sleep(max(0.0, left))
+            raise TimeIsUp("the business does not wait any longer, and the batch may still end")
         time.sleep(seconds)
+
+
+def _asked(text: str) -> float:
+    """How many seconds a Retry-After asks for; 0 where it says nothing that is to be understood."""
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return 0.0
 
 
 @patched(dialect="openai-batch", capabilities=["webhooks"])

@@ -133,7 +133,7 @@ class SQLiteStore:
             self._db = sqlite3.connect(str(path), timeout=busy_timeout_s, isolation_level=None, cached_statements=256)
         except sqlite3.Error as error:
             raise StoreRefused(f"{path}: {error}") from None
-        with _refusals():
+        with _REFUSALS:
             if str(path) == _IN_MEMORY:
                 self._db.deserialize(_blank())
             else:
@@ -144,7 +144,7 @@ class SQLiteStore:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: all of it is durable when this ends, or none."""
-        with _refusals(), _immediate(self._db):
+        with _REFUSALS, _immediate(self._db):
             yield self._db
 
     def _append(self, entries: Iterable[HistoryEntry]) -> int:
@@ -188,7 +188,7 @@ class SQLiteStore:
         return operation
 
     async def load(self, operation_id: str) -> Operation:
-        with _refusals():
+        with _REFUSALS:
             return self._load(operation_id)
 
     def _load(self, operation_id: str) -> Operation:
@@ -198,12 +198,12 @@ class SQLiteStore:
         return decode_operation(row[0])
 
     async def operations(self) -> Sequence[Operation]:
-        with _refusals():
+        with _REFUSALS:
             rows = self._db.execute("SELECT record FROM operation ORDER BY operation_id").fetchall()
         return [decode_operation(record) for (record,) in rows]
 
     async def history(self, operation_id: str) -> Sequence[HistoryEntry]:
-        with _refusals():
+        with _REFUSALS:
             self._load(operation_id)
             rows = self._db.execute(
                 "SELECT entry FROM history WHERE operation_id = ? ORDER BY number", (operation_id,)
@@ -211,13 +211,13 @@ class SQLiteStore:
         return [decode_entry(entry) for (entry,) in rows]
 
     async def result(self, operation_id: str) -> bytes | None:
-        with _refusals():
+        with _REFUSALS:
             row = self._db.execute("SELECT body FROM result WHERE operation_id = ?", (operation_id,)).fetchone()
         return None if row is None else bytes(row[0])
 
     async def claim(self, owner: str, lease_s: float) -> Claimed | None:
         now = self._now()
-        with _refusals():
+        with _REFUSALS:
             # Looking costs no write lock; most looks find nothing.
             due = self._db.execute("SELECT 1 FROM operation WHERE wake_at <= ? LIMIT 1", (now,)).fetchone()
         if due is None:
@@ -236,14 +236,14 @@ class SQLiteStore:
         return Claimed(lease, operation, tuple(Given(number, decode_command(each)) for number, each in waiting))
 
     async def due_in_s(self) -> float | None:
-        with _refusals():
+        with _REFUSALS:
             (wake_at,) = self._db.execute("SELECT min(wake_at) FROM operation WHERE wake_at IS NOT NULL").fetchone()
         return None if wake_at is None else max(0.0, wake_at - self._now())
 
     async def renew(self, lease: Lease, lasts_s: float) -> Lease:
         now = self._now()
         key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": now}
-        with _refusals():
+        with _REFUSALS:
             row = self._db.execute(f"SELECT lease_until FROM operation WHERE {_FENCED}", key).fetchone()  # noqa: S608
         if row is None:
             raise lost(lease)
@@ -316,7 +316,7 @@ class SQLiteStore:
     def _made_before(self, lease: Lease, step: Step) -> Lease:
         """Return if this very step is on record, made under this lease. Raises: LeaseLost."""
         key = (lease.operation_id, lease.fence, step.operation.version, encode(step.operation))
-        with _refusals():
+        with _REFUSALS:
             row = self._db.execute(_MADE, key).fetchone()
         if row is None:
             raise lost(lease)
@@ -372,7 +372,7 @@ class SQLiteStore:
             return self._give(operation, notice, make_entry)
 
     async def links(self) -> Sequence[Link]:
-        with _refusals():
+        with _REFUSALS:
             rows = self._db.execute(
                 "SELECT number, operation_id, before, after, CAST(entry AS BLOB), CAST(hash AS TEXT)"
                 " FROM history ORDER BY number"
@@ -380,7 +380,7 @@ class SQLiteStore:
         return [Link(*row) for row in rows]
 
     async def standing(self) -> Sequence[Standing]:
-        with _refusals():
+        with _REFUSALS:
             rows = self._db.execute("SELECT operation_id, state, history_number, record FROM operation").fetchall()
         return [
             Standing(operation_id, state, decode_operation(record).state, number)
@@ -388,7 +388,7 @@ class SQLiteStore:
         ]
 
     async def head(self) -> Head:
-        with _refusals():
+        with _REFUSALS:
             row = self._db.execute(_HEAD).fetchone()
         return GENESIS if row is None else Head(*row)
 
@@ -432,15 +432,20 @@ def _immediate(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn what SQLite says into what a store says."""
-    try:
-        yield
-    except sqlite3.IntegrityError as error:
-        raise StoreError(f"the store's own rules forbid this write: {error}") from error
-    except sqlite3.Error as error:
-        raise StoreRefused(f"SQLite: {error}") from error
+class _Refusals:
+    """Turns what SQLite says into what a store says."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.IntegrityError):
+            raise StoreError(f"the store's own rules forbid this write: {error}") from error
+        if isinstance(error, sqlite3.Error):
+            raise StoreRefused(f"SQLite: {error}") from error
+
+
+_REFUSALS: Final = _Refusals()  # it keeps nothing, and one serves all: every read and write passes through
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -179,8 +179,8 @@ def _through_respx_synchronously(contract: Contract, library: Library) -> Run:
         engine.start()
 
     loop.run_until_complete(start())
-    with ProviderRouter(engine, using=library, wait=loop.run_until_complete):
-        with httpx.Client(trust_env=False) if library == "httpcore" else httpx2.Client(trust_env=False) as client:
+    made = httpx.Client if library == "httpcore" else httpx2.Client
+    with ProviderRouter(engine, using=library, wait=loop.run_until_complete), made(trust_env=False) as client:
 
             async def call(method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> Seen:
                 return _kept(client.request(method, f"{URL}{path}", headers=headers, content=body))

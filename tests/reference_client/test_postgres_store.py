@@ -15,6 +15,7 @@ from reference_client.stores import postgres
 from reference_client.stores.postgres import PostgresStore
 from reference_client.stores.postgres_schema import MIGRATIONS
 from reference_client.stores.protocol import LeaseLost, SchemaTooNew, StoreError, StoreRefused
+from reference_client.workflow import Settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -263,9 +264,9 @@ def test_a_stale_worker_writes_nothing_even_in_the_moment_between(
         claimed = await store.claim("w1", 60)
         assert claimed is not None
         database.execute("UPDATE operation SET lease_until = store_now() - 0.001")
-        step = story.workflow.settle(
-            claimed.operation, story.workflow.next_action(claimed.operation, 1e12), actor="w1", now=1e12
-        )
+        action = story.workflow.next_action(claimed.operation, 1e12)
+        assert isinstance(action, Settle)
+        step = story.workflow.settle(claimed.operation, action, actor="w1", now=1e12)
         for write in (store.commit(claimed.lease, step), store.release(claimed.lease, step, due_at=None)):
             with pytest.raises(LeaseLost):
                 await write
