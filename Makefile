@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: check test lint tests docs clean
+.PHONY: check test lint tests docs bench clean
 
 check: $(STAMP)
 	$(BIN)/jobsworth check
@@ -20,7 +20,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 tests: $(STAMP)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadfile
 
 docs: $(STAMP)
 	$(BIN)/python -m harness.report.catalogues
@@ -31,6 +31,9 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $(STAMP)
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/bench.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -206,6 +206,8 @@ class Boundary:
             if course.fate is not None:
                 yield from self._end(course, here, None)
                 return
+            if strikes or course.now > now:
+                self.advance(course.now)
             self._perform(call, course, number)
         finally:
             if isinstance(call, Create) and course.ticket is not None:
@@ -269,7 +271,6 @@ class Boundary:
             course.now = yield WaitFor(course.ticket.gate)
 
     def _perform(self, call: Call, course: Course, number: int) -> None:
-        self.advance(course.now)
         if course.answer is None and course.reply is None:
             course.reply = self.provider.perform(call, number, course.now, course.ticket)
         view = course.view

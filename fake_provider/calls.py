@@ -142,6 +142,7 @@ class ResultReference(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     records: int | None = None
     failed: int | None = None
     inline: bytes | None = None  # the JSON itself
+    length: int = 0  # of the result in bytes, for formats that tell it elsewhere than in the status
     annex_size: int | None = None  # bytes of what lies beside it; None: nothing does
     expires: int | None = None  # signed URL: when it stops working, seconds since the epoch
     signature: str | None = None  # signed URL

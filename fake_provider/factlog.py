@@ -6,6 +6,7 @@ import tempfile
 from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from itertools import islice
 from typing import IO, Final
 
 import msgspec
@@ -45,25 +46,32 @@ class FactLog:
         self._recent: deque[Logged] = deque()
         self._keep = keep
         self._length = 0
-        self._spilled = array("Q")  # where each spilled fact begins in the file
+        self._block = max(1, keep // 10)
+        self._blocks = array("Q")  # where each block of spilled facts begins in the file
         self._file: IO[bytes] | None = None
         self._listeners: set[asyncio.Event] = set()
         self._closed = False
 
     def record(self, fact: ProviderFact) -> None:
         """Take a fact in, at this moment."""
-        self._recent.append(Logged(self._length, round(self._now() - self._started_at, _DECIMALS), fact))
+        recent = self._recent
+        recent.append(Logged(self._length, round(self._now() - self._started_at, _DECIMALS), fact))
         self._length += 1
-        if len(self._recent) > self._keep:
-            self._spill(self._recent.popleft())
+        if len(recent) > self._keep:
+            self._spill()
+        if self._listeners:
+            self._tell()
+
+    def _tell(self) -> None:
         for listener in self._listeners:
             listener.set()
 
-    def _spill(self, logged: Logged) -> None:
+    def _spill(self) -> None:
+        """Move the oldest facts to the file, as many at once as make it cheap."""
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed with the log
-        self._spilled.append(self._file.seek(0, os.SEEK_END))
-        self._file.write(_ENCODER.encode(logged) + b"\n")
+        self._blocks.append(self._file.seek(0, os.SEEK_END))
+        self._file.write(_ENCODER.encode_lines([self._recent.popleft() for _ in range(self._block)]))
 
     def __len__(self) -> int:
         return self._length
@@ -73,12 +81,14 @@ class FactLog:
         found: list[Logged] = []
         spilled = self._length - len(self._recent)
         if start < spilled and self._file is not None:
-            self._file.seek(self._spilled[start])
-            found = [_DECODER.decode(self._file.readline()) for _ in range(min(limit, spilled - start))]
+            block, before = divmod(start, self._block)
+            self._file.seek(self._blocks[block])
+            wanted = islice(self._file, before, before + min(limit, spilled - start))
+            found = [_DECODER.decode(line) for line in wanted]
         skipped = max(0, start - spilled)
-        wanted = limit - len(found)
-        if wanted > 0:
-            found.extend(self._recent[place] for place in range(skipped, min(len(self._recent), skipped + wanted)))
+        left = limit - len(found)
+        if left > 0:
+            found.extend(self._recent[place] for place in range(skipped, min(len(self._recent), skipped + left)))
         return found
 
     async def follow(self, start: int) -> AsyncIterator[Logged]:
@@ -103,8 +113,7 @@ class FactLog:
     def close(self) -> None:
         """End every ``follow`` and give the file back; what is in memory can still be read."""
         self._closed = True
-        for listener in self._listeners:
-            listener.set()
+        self._tell()
         if self._file is not None:
             self._file.close()
             self._file = None

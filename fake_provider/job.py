@@ -100,6 +100,7 @@ class Teller:
             records=result.records if promised.record_count else None,
             failed=result.failed if promised.record_count else None,
             inline=result.body if inline else None,
+            length=len(result.body),
             annex_size=len(result.annex) if result.annex is not None else None,
             expires=expires,
             signature=self.sign(job, expires) if expires is not None else None,

@@ -4,11 +4,8 @@ Faults are physical here: a reset is a TCP reset, a cut answer announces its who
 is silence until the client hangs up.
 """
 
-import asyncio
 import logging
 import re
-import socket
-import struct
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final, Self
@@ -17,21 +14,16 @@ import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 from aiohttp.http import HttpProcessingError
 
-from fake_provider.effects import Send
-from fake_provider.engine import Engine, Passage
-from fake_provider.facts import Fate
+from fake_provider.answering import Desk
+from fake_provider.engine import Engine
 from fake_provider.webhooks import Attempt
-from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
+from fake_provider.wire import MAX_BODY_BYTES, Request
 
-__all__ = ["LOGGER", "LOOPBACK", "MAX_SILENCE_S", "Place", "Router", "Server", "WebhookPost", "problem"]
+__all__ = ["LOGGER", "LOOPBACK", "Place", "Router", "Server", "WebhookPost", "problem"]
 
 LOOPBACK: Final = "127.0.0.1"
 """The only interface it listens on: a fake provider is nobody else's business."""
 
-MAX_SILENCE_S: Final = 300.0
-"""A lost answer keeps its connection this long; a client that waits longer has no time-out to test."""
-
-_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s. The kernel then sends RST instead of FIN
 _PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](?::[0-9]{1,5})?")
 
 
@@ -43,43 +35,6 @@ def _is_worth_a_word(record: logging.LogRecord) -> bool:
 LOGGER: Final = logging.getLogger("fake_provider.server")
 """Where bugs of ours are told of; nothing else is."""
 LOGGER.addFilter(_is_worth_a_word)
-
-
-class _Desk:
-    """Hands what the engine has for one client to the coroutine that holds the connection."""
-
-    __slots__ = ("_news", "beginning", "over", "sending")
-
-    def __init__(self) -> None:
-        self.beginning: Answer | None = None
-        self.sending: Send | None = None
-        self.over = False
-        self._news: asyncio.Future[None] | None = None
-
-    def begin(self, passage: Passage, answer: Answer) -> bool:  # noqa: ARG002
-        self.beginning = answer
-        self._tell()
-        return False
-
-    def send(self, passage: Passage, send: Send) -> bool:  # noqa: ARG002
-        self.sending = send
-        self._tell()
-        return False
-
-    def ended(self, passage: Passage) -> None:  # noqa: ARG002
-        self.over = True
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
-
-    async def news(self) -> None:
-        """Wait until there is something to do for the client, or nothing more will be."""
-        if self.beginning is None and self.sending is None and not self.over:
-            self._news = asyncio.get_running_loop().create_future()
-            await self._news
-            self._news = None
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -152,7 +107,7 @@ class _Door:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Take one request through the engine, and end its answer as the engine says."""
-        body = await _read_limited(request)
+        body = await _read_limited(request) if request.body_exists else b""
         path, _, query = request.raw_path.partition("?")
         if "://" in path:  # absolute form, as through a proxy
             path = "/" + path.split("://", 1)[1].partition("/")[2]
@@ -160,41 +115,16 @@ class _Door:
             place = self._router(path, request.headers)
         except LookupError as error:
             return problem(HTTPStatus.NOT_FOUND, str(error.args[0]))
-        desk = _Desk()
+        desk = Desk(request, place.engine.clock)
         passage = place.engine.begin(self._as_request(request, place.prefix, path, query, body), place.worker, desk)
-        begun: web.StreamResponse | None = None
-        try:
-            while True:
-                await desk.news()
-                if desk.beginning is not None:
-                    answer, desk.beginning = desk.beginning, None
-                    begun = await _begin(request, answer)
-                    passage.sent()
-                elif desk.sending is not None:
-                    response = await _send(request, desk.sending, begun)
-                    desk.sending = None
-                    passage.sent()
-                    if response is not None:
-                        return response
-                    return await _silence(request)
-                else:
-                    if passage.error is not None:
-                        raise passage.error
-                    return _hang_up(request)  # the client's host is dead
-        except (asyncio.CancelledError, ConnectionError):
-            passage.abandon()
-            if desk.sending is not None:
-                desk.sending.fate = Fate.ABANDONED
-                passage.sent()
-            raise
+        return await desk.respond(passage)
 
     def _as_request(self, request: web.BaseRequest, prefix: str, path: str, query: str, body: bytes) -> Request:
-        headers: dict[str, str] = {}
-        for raw_name, value in request.headers.items():
-            name = raw_name.lower()
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if len(headers) != len(request.headers):
+            headers = _joined(request.headers)
         host = headers.get("host", "")
-        authority = host if _PLAIN_HOST.fullmatch(host) else self.authority
+        authority = host if host == self.authority or _PLAIN_HOST.fullmatch(host) else self.authority
         return Request(
             method=request.method,
             path=path[len(prefix) :],
@@ -207,6 +137,15 @@ class _Door:
         )
 
 
+def _joined(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers of which some come more than once, the values of each as one list."""
+    joined: dict[str, str] = {}
+    for raw_name, value in headers.items():
+        name = raw_name.lower()
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
+
+
 def problem(status: HTTPStatus, detail: str) -> web.Response:
     """Return an error in the form of RFC 9457."""
     body = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
@@ -215,70 +154,14 @@ def problem(status: HTTPStatus, detail: str) -> web.Response:
 
 async def _read_limited(request: web.BaseRequest) -> bytes:
     """Read a body, and no more of it than shows that it is too large."""
-    if not request.body_exists:
-        return b""
+    if request.content.is_eof():  # it came with the head, and is no larger than what a socket is read for at once
+        return request.content.read_nowait()
     read = bytearray()
     async for chunk in request.content.iter_chunked(1 << 16):
         read += chunk
         if len(read) > MAX_BODY_BYTES:
             break
     return bytes(read)
-
-
-async def _begin(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
-    """Send the head of an answer and half of its body."""
-    response = web.StreamResponse(status=answer.status)
-    for name, value in answer.headers:
-        response.headers.add(name, value)
-    response.content_length = len(answer.body)
-    await response.prepare(request)
-    await response.write(answer.body[: len(answer.body) // 2])
-    return response
-
-
-async def _send(request: web.BaseRequest, send: Send, begun: web.StreamResponse | None) -> web.StreamResponse | None:
-    """Let an answer end in the manner that is asked for; None where that is silence."""
-    answer = send.answer
-    if send.fate is Fate.RESET:
-        return _reset(request)
-    if send.fate is Fate.LOST or answer is None:
-        return None
-    if send.fate is Fate.CUT:
-        response = begun or await _begin(request, answer)
-        return _hang_up(request, response)
-    if begun is not None:
-        await begun.write_eof(answer.body[len(answer.body) // 2 :])
-        return begun
-    whole = web.Response(status=answer.status, body=answer.body, headers=answer.headers)
-    if len(request.headers.get("Content-Length", "")) and answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        whole.force_close()  # the rest of the body is still on its way
-    await whole.prepare(request)
-    await whole.write_eof()
-    return whole
-
-
-def _reset(request: web.BaseRequest) -> web.StreamResponse:
-    """End the connection with a TCP reset."""
-    transport = request.transport
-    if transport is not None:
-        held: socket.socket | None = transport.get_extra_info("socket")
-        if held is not None:
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-        transport.abort()
-    return web.Response()  # aiohttp finds that nobody is there to have it
-
-
-def _hang_up(request: web.BaseRequest, response: web.StreamResponse | None = None) -> web.StreamResponse:
-    """Send what was written and end the connection."""
-    if request.transport is not None:
-        request.transport.close()
-    return response or web.Response()
-
-
-async def _silence(request: web.BaseRequest) -> web.StreamResponse:
-    """Say nothing until the client hangs up, which cancels this."""
-    await asyncio.sleep(MAX_SILENCE_S)
-    return _hang_up(request)
 
 
 class WebhookPost:

@@ -6,13 +6,14 @@ import secrets
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Protocol, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock, ManualClock, SystemClock
 from fake_provider.contract import Contract
+from fake_provider.dialects import DIALECTS
 from fake_provider.engine import Attempt, Deliver, Engine
 from fake_provider.factlog import FactLog
 from fake_provider.facts import Endpoint
@@ -31,6 +32,7 @@ __all__ = [
     "SessionTerms",
     "Sessions",
     "SessionsFull",
+    "Watcher",
     "refuse_host_faults",
 ]
 
@@ -66,20 +68,38 @@ def _contract(value: object) -> object:
     return preset(value) if isinstance(value, str) else value
 
 
+def _dialect(name: str) -> str:
+    if name not in DIALECTS:
+        raise ValueError(f"there is no dialect {name!r}; one of {', '.join(DIALECTS)}")
+    return name
+
+
+def _likeness(said: dict[str, Any]) -> Contract:
+    return DIALECTS[said.get("dialect", "jobs")].likeness
+
+
 class SessionTerms(BaseModel):
     """What one session is to be."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    dialect: Annotated[str, AfterValidator(_dialect)] = Field("jobs", description="The wire format.")
     contract: Annotated[Contract, BeforeValidator(_contract)] = Field(
-        default_factory=Contract, description="The name of a preset, or a contract written out."
+        default_factory=_likeness,
+        description="The name of a preset, or a contract written out; left out: the dialect's own.",
     )
-    dialect: str = Field("jobs", description="The wire format.")
     work: dict[str, Work] = Field(default_factory=dict, description="What jobs do, by operation; default for the rest.")
     faults: tuple[AnyFault, ...] = Field((), description="Armed from the beginning.")
     seed: int = Field(0, description="Equal seeds give equal ids.")
     clock: Literal["system", "manual"] = Field("system", description="manual: time passes only when told to.")
     webhook_url: str | None = Field(None, description="Where webhooks go; left out: nowhere.", pattern="^https?://")
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Self:
+        beyond = DIALECTS[self.dialect].cannot_promise(self.contract)
+        if beyond is not None:
+            raise ValueError(f"the dialect {self.dialect} cannot write down this contract: {beyond}")
+        return self
 
 
 class _NoHost:
@@ -155,9 +175,25 @@ class Session:
             "webhook_secrets": self.webhook_secrets,
         }
 
-    async def close(self) -> None:
-        await self.engine.close()
-        self.log.close()
+
+class Watcher(Protocol):
+    """Told of sessions as they come and go."""
+
+    def opened(self, session: Session) -> None:
+        """A session has begun; nothing has happened in it yet."""
+        ...
+
+    def ended(self, session: Session) -> None:
+        """A session is at its end. Its history is complete, and can be read until this returns."""
+        ...
+
+
+class _Nobody:
+    def opened(self, session: Session) -> None:
+        """Nobody is told."""
+
+    def ended(self, session: Session) -> None:
+        """Nobody is told."""
 
 
 async def _nobody(attempt: Attempt) -> int | None:  # noqa: ARG001  nobody takes it
@@ -174,17 +210,20 @@ class Sessions:
         base_url: Callable[[str], str],
         deliver: Callable[[str], Deliver],
         idle_s: float = IDLE_S,
+        watcher: Watcher | None = None,
     ) -> None:
         """Args:
         default: the terms of the session that is always there.
         base_url: says where a session of that name is to be called.
         deliver: makes what posts webhooks to that URL.
         idle_s: how long a session may go unused.
+        watcher: told of each session.
         """
         self._default = default
         self._base_url = base_url
         self._deliver = deliver
         self._idle_s = idle_s
+        self._watcher: Watcher = watcher or _Nobody()
         self._sessions: dict[str, Session] = {}
         self._used: dict[str, float] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -195,16 +234,21 @@ class Sessions:
         self._open(DEFAULT_SESSION, self._default)
 
     async def close(self) -> None:
-        for session in list(self._sessions.values()):
-            await session.close()
-        self._sessions.clear()
+        while self._sessions:
+            await self._end(self._sessions.popitem()[1])
 
     def _open(self, name: str, terms: SessionTerms) -> Session:
         session = Session(name, terms, base_url=self._base_url(name), deliver=self._deliver)
         session.engine.start()
         self._sessions[name] = session
         self._touch(name)
+        self._watcher.opened(session)
         return session
+
+    async def _end(self, session: Session) -> None:
+        await session.engine.close()
+        self._watcher.ended(session)
+        session.log.close()
 
     def _touch(self, name: str) -> None:
         if self._loop is not None:
@@ -248,13 +292,14 @@ class Sessions:
             await self.reset(name)
             return
         del self._sessions[name], self._used[name]
-        await session.close()
+        await self._end(session)
 
     async def reset(self, name: str) -> Session:
         """Begin a session anew, on the same terms. ``NoSuchSession`` if there is none."""
         old = self.get(name)
-        await old.close()
-        return self._open(name, old.terms)
+        new = self._open(name, old.terms)  # first, so that no request meets a session at its end
+        await self._end(old)
+        return new
 
     async def _expire(self) -> None:
         """Give up the sessions nobody has used for long."""
@@ -263,7 +308,7 @@ class Sessions:
         oldest = self._loop.time() - self._idle_s
         for name in [name for name, used in self._used.items() if used < oldest and name != DEFAULT_SESSION]:
             del self._used[name]
-            await self._sessions.pop(name).close()
+            await self._end(self._sessions.pop(name))
 
     def __iter__(self) -> Iterator[Session]:
         return iter(self._sessions.values())

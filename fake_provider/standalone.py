@@ -7,7 +7,7 @@ from typing import Final, Self
 from fake_provider.control import Control
 from fake_provider.engine import Attempt, Deliver
 from fake_provider.server import Place, Server, WebhookPost
-from fake_provider.sessions import CLIENT, DEFAULT_SESSION, Sessions, SessionTerms
+from fake_provider.sessions import CLIENT, DEFAULT_SESSION, Sessions, SessionTerms, Watcher
 
 __all__ = ["PREFIX", "SESSION_HEADER", "Standalone"]
 
@@ -25,16 +25,19 @@ class Standalone:
         print(served.base_url, served.control_url)
     """
 
-    def __init__(self, terms: SessionTerms, *, port: int = 0, control_port: int = 0) -> None:
+    def __init__(
+        self, terms: SessionTerms, *, port: int = 0, control_port: int = 0, watcher: Watcher | None = None
+    ) -> None:
         """Args:
         terms: of the default session.
         port: for clients; 0 for any that is free.
         control_port: for the control API; 0 for any that is free.
+        watcher: told of each session as it begins and ends.
         """
         self._ports = port, control_port
         self._stack = AsyncExitStack()
         self._post = WebhookPost()
-        self.sessions = Sessions(default=terms, base_url=self._url_of, deliver=self._deliver_to)
+        self.sessions = Sessions(default=terms, base_url=self._url_of, deliver=self._deliver_to, watcher=watcher)
         self.base_url = ""
         self.control_url = ""
 
@@ -43,11 +46,11 @@ class Standalone:
         port, control_port = self._ports
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._post)
+            stack.push_async_callback(self.sessions.close)
             server = Server()
             stack.push_async_callback(server.close)
             self.base_url = await server.open_router(self._place, port)
             self.sessions.start()
-            stack.push_async_callback(self.sessions.close)
             control = Control(self.sessions)
             stack.push_async_callback(control.close)
             self.control_url = await control.open_port(control_port)

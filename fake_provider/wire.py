@@ -50,7 +50,10 @@ class Answer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     def header(self, name: str) -> str | None:
         """Return the first header of that name (any case), or None."""
         wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
+        for key, value in self.headers:
+            if key.lower() == wanted:
+                return value
+        return None
 
     def with_header(self, name: str, value: str | None) -> "Answer":
         """Return the answer with that header set, or without it where ``value`` is None."""

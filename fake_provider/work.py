@@ -23,7 +23,9 @@ class Work(BaseModel):
 
     takes_s: float = Field(2, ge=0, description="Seconds from the start of running to the end.")
     queued_s: float = Field(0, ge=0, description="Seconds in the queue before running.")
-    outcome: Literal["succeeded", "failed"] = "succeeded"
+    outcome: Literal["succeeded", "failed", "cancelled"] = Field(
+        "succeeded", description="`cancelled`: the provider ends it, though nobody asked for that."
+    )
     records: int = Field(3, ge=0, le=MAX_RECORDS, description="Items in the result, failed ones included.")
     failed_items: int = Field(0, ge=0, description="Of the records, those that failed.")
     partial_effects: tuple[str, ...] = Field((), description="What a cancelled or failed job leaves, as it tells.")

@@ -14,13 +14,14 @@ from fake_provider.facts import Endpoint
 from fake_provider.faults import Fault
 from harness.patching import Marks
 from harness.subject import Capability
-from scenarios.model import Arm, Cancel, Kill, Reconcile, Resume, Scenario, Start, Step, Stop
+from scenarios.model import Arm, Cancel, Decide, Kill, Reconcile, Resume, Scenario, Start, Step, Stop
 
 __all__ = ["retold", "why_not", "why_not_patched"]
 
 _LACKS: Final[dict[Capability, str]] = {
     "cancel": "it tells the client to cancel, and this one cannot be told so",
     "checkpoints": "it strikes at a durable write, and this client does not say when it makes one",
+    "decide": "it tells the client what a person decided, and this one cannot be told so",
     "reconcile": "it tells the client to look again, and this one cannot be told so",
     "webhooks": "its provider sends webhooks, and this client takes none",
     "workers": "it has several workers on one store, and of this client only one runs at a time",
@@ -54,6 +55,8 @@ def _step_needs(step: Step) -> Iterator[Capability]:
         yield "cancel"
     elif isinstance(step, Reconcile):
         yield "reconcile"
+    elif isinstance(step, Decide):
+        yield "decide"
     elif isinstance(step, Arm) and step.fault.at.endpoint is Endpoint.STORE:
         yield "checkpoints"
 

@@ -339,31 +339,47 @@ def replay(
 @click.option("--contract", metavar="NAME|FILE", help="What it promises: a preset, or a contract in YAML.")
 @click.option("--scenario", metavar="NAME|FILE", help="Take contract, work and faults from a scenario.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="A port of one's own choice; any that is free.")
+@click.option("--control-port", type=click.IntRange(0, 65_535), default=0, help="The same, of the control API.")
+@click.option("--clock", type=click.Choice(["system", "manual"]), default="system", help="manual: moved when told to.")
 @click.option("--webhook-url", metavar="URL", help="Where webhooks go, if the contract has them.")
-def serve(dialect: str, contract: str | None, scenario: str | None, port: int, webhook_url: str | None) -> None:
+@click.option("--quiet", is_flag=True, help="Do not tell what happens.")
+@click.option("--judge", is_flag=True, help="At the end, hold each session against the rules; exit with 1 on a breach.")
+def serve(
+    dialect: str,
+    contract: str | None,
+    scenario: str | None,
+    port: int,
+    control_port: int,
+    clock: str,
+    webhook_url: str | None,
+    quiet: bool,
+    judge: bool,
+) -> None:
     """Run the fake provider by itself, on the loopback interface, until SIGINT or SIGTERM."""
     with _errors():
-        from fake_provider.contract import Contract
-        from fake_provider.dialects import DIALECTS
-        from harness.serving import CannotServeError, Played
+        from fake_provider.sessions import HostOutOfReach
+        from harness.serving import Served, sum_up, terms_of
         from harness.serving import serve as run
         from scenarios.loading import find, find_contract
 
-        if dialect not in DIALECTS:
-            raise _WrongUse(f"--dialect {dialect}: there is none; one of {', '.join(DIALECTS)}")
         story = find(scenario) if scenario is not None else None
-        promised = story.contract if story is not None else Contract()
-        played = Played(
-            contract=find_contract(contract) if contract is not None else promised,
-            work=story.work if story is not None else {},
-            faults=story.faults if story is not None else (),
-            seed=story.seed if story is not None else 0,
-            dialect=dialect,
-        )
+        promised = find_contract(contract) if contract is not None else None
+        screen = _screen(None)
         try:
-            run(played, port=port, webhook_url=webhook_url, say=_screen(None).say)
-        except CannotServeError as error:
+            terms = terms_of(story, contract=promised, dialect=dialect, clock=clock, webhook_url=webhook_url)
+            served = Served(terms=terms, port=port, control_port=control_port, quiet=quiet, judged=judge)
+            judgements = run(served, say=screen.say)
+        except HostOutOfReach as error:
+            raise _WrongUse(f"{error}; jobsworth replay has it") from None
+        except ValueError as error:
             raise _WrongUse(str(error)) from None
+        except OSError as error:
+            raise _WrongUse(f"cannot listen: {error.strerror or error}") from None
+        if judge:
+            screen.wire(judgements)
+            verdict, reason = sum_up(judgements)
+            screen.verdict(verdict, reason)
+            raise click.exceptions.Exit(verdict.exit_code)
 
 
 @cli.command(name="list")

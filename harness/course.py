@@ -36,6 +36,7 @@ from scenarios.model import (
     Arm,
     Cancel,
     Complete,
+    Decide,
     Fail,
     Heal,
     Kill,
@@ -58,6 +59,9 @@ _REST_CHECK_S: Final = {"simulated": 1.0, "patched": 1.0, "process": 0.1}
 """How often the workers are asked whether all is at rest. Virtual seconds cost nothing; real ones are waited for."""
 
 _START_CHECK_S: Final = 0.01
+
+_WITHOUT_JOB: Final = frozenset({"create_pending", "create_unknown", "reconciliation", "withdrawn"})
+"""What is decided of an operation that has no job, or whose job is yet to be found."""
 
 
 class Course:
@@ -158,6 +162,10 @@ class Course:
                 await self._submit(step)
             case Cancel() | Reconcile():
                 await self._command(_Order(step.do, step.operation, {"who": step.who, "why": step.why}), step.worker)
+            case Decide():
+                decided = {"state": step.state, "job": self._job_found(step)}
+                order = _Order(step.do, step.operation, {"who": step.who, "why": step.why, **decided})
+                await self._command(order, step.worker)
             case Start():
                 if self.stage.is_living(step.worker):
                     self.doubt(step, f"{step.worker} is living already")
@@ -223,6 +231,7 @@ class Course:
                 fingerprint=order.fingerprint,
                 repeat_of=key in self._given and not order.changed,
                 changed=order.changed,
+                decided=order.arguments.get("state"),
             )
         )
         self._given.add(key)
@@ -239,6 +248,13 @@ class Course:
             died = not self.stage.is_living(given.worker) or self._lives.get(given.worker) != given.life
             if died and not given.done.done() and self._first_worker() is not None:
                 await self._command(given.order)
+
+    def _job_found(self, step: Decide) -> str | None:
+        """The job that the person has found at the provider; none where the decision is that there is none."""
+        if step.state in _WITHOUT_JOB:
+            return None
+        jobs = [line.job for line in self.boundary.ledger(self._clock.now()) if line.operation == step.operation]
+        return jobs[-1] if jobs else None
 
     def _first_worker(self) -> str | None:
         living = [worker for worker in self.scenario.worker_ids if self.stage.is_living(worker)]

@@ -53,12 +53,13 @@ class RunStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="run_s
 class Commanded(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="commanded"):
     """The harness told a worker to do something, as a person or a program would."""
 
-    command: str  # "submit", "cancel", "reconcile"
+    command: str  # "submit", "cancel", "reconcile", "decide"
     operation: str
     worker: str
     fingerprint: str | None = None  # submit: "sha256:…" of the canonical request
     repeat_of: bool = False  # submit: the same operation with the same request once more
     changed: bool = False  # submit: a known operation id with another request, which must be refused
+    decided: str | None = None  # decide: the local state that the operation is to go on from
 
 
 class WorkerStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="worker_started"):

@@ -70,7 +70,7 @@ def patched(*, dialect: str = "jobs", capabilities: Collection[Capability] = ())
 
     Args:
         dialect: the wire format its provider speaks.
-        capabilities: what the client can do beyond ``submit`` and ``report``: "cancel", "reconcile", "webhooks".
+        capabilities: what the client can do beyond ``submit`` and ``report``: cancel, decide, reconcile, webhooks.
     """
 
     def mark(factory: F) -> F:

@@ -12,16 +12,23 @@ Imports of the harness are inside, so that suites which do not use it do not pay
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
 if TYPE_CHECKING:
+    from harness.patching import PatchedFactory
     from harness.runner import Job, Result
     from harness.subject import Capability, Factory
     from harness.subjects import Subject
 
-__all__ = ["Check"]
+__all__ = [
+    "Check",
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_pycollect_makeitem",
+]
 
 _NAME: Final = "jobsworth"
 _USAGE: Final = "jobsworth(subject, scenarios=None, mode=None, one_shot=False, rules=None)"
@@ -137,12 +144,15 @@ def _arguments(marker: pytest.Mark) -> dict[str, Any]:
 
 
 def _resolved(subject: "str | Factory | Sequence[str]", *, one_shot: bool) -> "Subject":
+    from harness.patching import marks_of
     from harness.subjects import Subject, resolve
 
     if isinstance(subject, str):
         return resolve(subject)
     if callable(subject):
         name = f"{getattr(subject, '__module__', '?')}:{getattr(subject, '__qualname__', '?')}"
+        if marks_of(subject) is not None:
+            return Subject(name=name, patched=cast("PatchedFactory", subject))
         return Subject(name=name, factory=subject)
     return resolve(None, tuple(subject), one_shot=one_shot)
 
@@ -156,10 +166,13 @@ def _capabilities(subject: "Subject") -> "Collection[Capability]":
 
 def _why_not(job: "Job") -> str | None:
     """Why a scenario does not apply to a client; each process client is asked once in a session."""
-    from harness.applicability import why_not
+    from harness.applicability import why_not, why_not_patched
+    from harness.patching import marks_of
 
     if job.mode not in job.scenario.modes:
         return f"it runs {', '.join(job.scenario.modes)}"
+    if job.mode == "patched":
+        return why_not_patched(job.scenario, marks_of(job.subject.patched))
     return why_not(job.scenario, _capabilities(job.subject)) if job.mode == "process" else None
 
 

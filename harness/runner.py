@@ -35,7 +35,17 @@ from harness.subjects.resolve import Subject
 from harness.verdict import LeftOut, Outcome
 from scenarios.model import Scenario, Step
 
-__all__ = ["Job", "PatchedSimulation", "Result", "Simulation", "capabilities_of", "run", "run_many", "sort_out"]
+__all__ = [
+    "Job",
+    "PatchedSimulation",
+    "Result",
+    "Simulation",
+    "capabilities_of",
+    "run",
+    "run_many",
+    "simulated_capabilities",
+    "sort_out",
+]
 
 PROCESS_RUNS_AT_ONCE: Final = 10
 """Runs in real time mostly wait. More at once would make their workers wait for the two cores of a small machine
@@ -44,6 +54,14 @@ instead."""
 
 PROGRAM_START_S: Final = 20.0
 """For a one-shot program to come up, which is not counted as time of the story."""
+
+
+_FOR_PEOPLE: Final[tuple[Capability, ...]] = ("decide", "reconcile")
+
+_INTRODUCTION: Final = Scenario.model_validate(
+    {"name": "introduction", "summary": "None.", "steps": [{"at": 0, "do": "wait"}]}
+)
+"""In which a client only says what it can do."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +145,23 @@ def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
             if job.subject not in known:
                 known[job.subject] = capabilities_of(job.subject)
             reason = why_not(job.scenario, known[job.subject])
+        else:
+            if job.subject not in known:
+                known[job.subject] = simulated_capabilities(job.subject)
+            reason = why_not(job.scenario, known[job.subject])
         if reason is None:
             applies.append(job)
         else:
             left_out.append(LeftOut(scenario=job.scenario.name, mode=job.mode, reason=reason))
     return applies, left_out
+
+
+def simulated_capabilities(subject: Subject) -> Collection[Capability]:
+    """What a simulated subject can do: all that the harness can see to, and the commands that it has methods for."""
+    assert subject.factory is not None
+    with Simulation(_INTRODUCTION, subject.factory, seed=0) as simulation:
+        simulation.start()
+        return simulation.capabilities
 
 
 def capabilities_of(subject: Subject) -> Collection[Capability]:
@@ -145,7 +175,7 @@ def capabilities_of(subject: Subject) -> Collection[Capability]:
 
 
 async def _introduced(command: tuple[str, ...]) -> Collection[Capability]:
-    scenario = Scenario.model_validate({"name": "introduction", "summary": "None.", "steps": [{"at": 0, "do": "wait"}]})
+    scenario = _INTRODUCTION
     terms, history = _terms(scenario, 0), History(time.monotonic)
     stage = ProcessStage(command, terms=terms, notebook=Notebook(history.record, terms.secrets))
     engine = Engine(_boundary(scenario, 0, terms, history), SystemClock(), hosts=stage, deliver=stage.deliver)
@@ -271,6 +301,16 @@ class Simulation:
     def now(self) -> float:
         """Virtual seconds since the start."""
         return self.loop.time()
+
+    @property
+    def capabilities(self) -> Collection[Capability]:
+        """What the first worker's client can do, as far as its methods tell."""
+        return {"cancel", "checkpoints", "webhooks", "workers", *self.commands}
+
+    @property
+    def commands(self) -> Collection[Capability]:
+        """The commands beyond the least that the clients have methods for."""
+        return [told for told in _FOR_PEOPLE if self._stage.takes(told)]
 
     def unfinished_operations(self) -> list[str]:
         """Operations that have an unfinished job at the provider, in the order of their jobs."""

@@ -56,9 +56,9 @@ STATES = REST_STATES | {
 """The local states of an operation, in which every client makes its claims (W5)."""
 
 
-Capability = Literal["cancel", "checkpoints", "reconcile", "webhooks", "workers"]
-"""What a process can do beyond the least: be told to cancel, wait at its durable writes, be told to look again, take
-webhooks, and share one store with other workers.
+Capability = Literal["cancel", "checkpoints", "decide", "reconcile", "webhooks", "workers"]
+"""What a client can do beyond the least: be told to cancel, wait at its durable writes, be told what a person decided,
+be told to look again, take webhooks, and share one store with other workers.
 """
 
 
@@ -157,8 +157,10 @@ class Client(Protocol):
 
     ``submit`` and ``cancel`` may return at once or see the operation through; the harness does not wait for them.
     They raise :class:`Refused` for what the client will not do, such as another request under a known operation id.
-    An optional ``async run()`` is started with the worker, and an optional ``async stop()`` asks it to end in good
-    order.
+    Optional methods take what people do about an operation at rest: ``async reconcile(operation, who, why)`` looks
+    again, ``async decide(operation, who, why, state, job)`` goes on from a local state that a person has chosen, with
+    the job that the person found. An optional ``async run()`` is started with the worker, and an optional
+    ``async stop()`` asks it to end in good order.
     """
 
     async def submit(self, operation: str, request: Mapping[str, Any]) -> None: ...

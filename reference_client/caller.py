@@ -5,6 +5,7 @@ is attached underneath, by ``reference_client.credentials.AuthorizedTransport``.
 """
 
 import asyncio
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -87,7 +88,7 @@ class Caller:
             async with asyncio.timeout(self._limit_s):
                 outgoing = httpx2.Request(
                     request.method,
-                    url,
+                    _parsed(url),
                     headers={**_HEADERS, **request.headers, "traceparent": traceparent},
                     content=request.body,
                     extensions=self._extensions,
@@ -141,6 +142,12 @@ class Caller:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(url: str) -> httpx2.URL:
+    """Parse a URL. A job's is asked for at every poll, and parsing is half the cost of making the request."""
+    return httpx2.URL(url)
 
 
 def _failure(error: Exception) -> NoAnswer:

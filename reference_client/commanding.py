@@ -189,6 +189,8 @@ class Commanding(Scheduling):
             changes["stop"] = operation.stop or Stop(who=command.who, why=command.why)
             if command.state is _S.CANCEL_REQUESTED:
                 changes |= {"cancel_calls": 0, "cancel_answered": False}  # a new intent
+            else:
+                changes["cancel_answered"] = True  # that is what cancelling means
         elif command.state is _S.RESULT_COLLECTING:
             changes["collect_deadline"] = now + timing.create_deadline_s
             changes["reread_result"] = self.terms.result.kind != "one_time"

@@ -21,7 +21,8 @@ from reference_client.commanding import CommandRefused
 from reference_client.config import ConfigError, Terms, Timing
 from reference_client.creating import OperationConflict
 from reference_client.credentials import EnvironmentCredential
-from reference_client.operation import HistoryEntry
+from reference_client.lifecycle import LocalState
+from reference_client.operation import Decision, HistoryEntry
 from reference_client.receiver import WebhookServer
 from reference_client.stores.observed import ObservedStore
 from reference_client.stores.protocol import Lease, StoreError, StoreRefused
@@ -73,6 +74,11 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     who: str
     why: str
+
+
+class _Decide(_Order, frozen=True, kw_only=True):
+    state: LocalState
+    job: str | None = None
 
 
 class Session:
@@ -130,6 +136,7 @@ class Session:
             "submit": self._submit,
             "cancel": self._cancel,
             "reconcile": self._reconcile,
+            "decide": self._decide,
             "report": self._report,
             "stop": self._stop,
         }
@@ -171,7 +178,7 @@ class Session:
             results=directory / "results",
             idle_s=min(_IDLE_S, timing.lease_s),
         )
-        capabilities = ["cancel", "reconcile", "workers"]
+        capabilities = ["cancel", "decide", "reconcile", "workers"]
         if start.checkpoints:
             capabilities.append("checkpoints")
         if start.webhook_secrets:
@@ -197,6 +204,12 @@ class Session:
     async def _reconcile(self, command: Mapping[str, Any]) -> dict[str, Any]:
         given = msgspec.convert(command, _Order)
         await self._running.client.reconcile(given.operation, who=given.who, why=given.why)
+        return {}
+
+    async def _decide(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        given = msgspec.convert(command, _Decide)
+        decision = Decision(who=given.who, why=given.why, state=given.state, remote_job_id=given.job)
+        await self._running.client.decide(given.operation, decision)
         return {}
 
     async def _report(self, _: Mapping[str, Any]) -> dict[str, Any]:

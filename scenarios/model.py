@@ -6,7 +6,6 @@ jobs do in ``fake_provider.work``.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
@@ -21,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from fake_provider.contract import CancelEffect, Contract
+from fake_provider.contract import CancelEffect, Contract, CreateAnswer
 from fake_provider.facts import Endpoint
 from fake_provider.faults import AnyFault
 from fake_provider.presets import preset
@@ -31,6 +30,8 @@ __all__ = [
     "Arm",
     "Cancel",
     "Complete",
+    "Decide",
+    "DecidedState",
     "Fail",
     "Heal",
     "Kill",
@@ -82,6 +83,27 @@ RestState = Literal[
     "human_decision_required",
 ]
 """The local states in which nothing more happens to an operation until someone acts (W5)."""
+
+
+DecidedState = Literal[
+    "create_pending",
+    "create_unknown",
+    "reconciliation",
+    "accepted",
+    "observing",
+    "cancel_requested",
+    "cancelling",
+    "result_collecting",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "withdrawn",
+    "result_timed_out",
+    "cancellation_unconfirmed",
+    "result_unavailable",
+    "result_validation_failed",
+]
+"""What a person may decide for: any local state but the one in which a decision is waited for."""
 
 
 class _Part(BaseModel):
@@ -149,6 +171,21 @@ class Reconcile(_Step):
     worker: WorkerId | None = Field(None, description="Who is told; the first living worker if left out.")
 
 
+class Decide(_Step):
+    """Tell a worker what a person decided about an operation that waits for a decision.
+
+    The person has asked the provider: unless it is decided that there is no job, or that it is still to be found, the
+    decision names the operation's newest job in the provider's books.
+    """
+
+    do: Literal["decide"] = "decide"
+    operation: OperationId
+    state: DecidedState = Field(description="The local state that the operation is to go on from.")
+    who: str = Field("operator", min_length=1)
+    why: str = Field("looked into it", min_length=1)
+    worker: WorkerId | None = Field(None, description="Who is told; the first living worker if left out.")
+
+
 class Start(_Step):
     """Start a worker that is dead."""
 
@@ -212,7 +249,7 @@ class Wait(_Step):
 
 
 Step = Annotated[
-    Submit | Cancel | Reconcile | Start | Kill | Stop | Resume | Complete | Fail | Arm | Heal | Wait,
+    Submit | Cancel | Reconcile | Decide | Start | Kill | Stop | Resume | Complete | Fail | Arm | Heal | Wait,
     Field(discriminator="do"),
 ]
 
@@ -275,23 +312,6 @@ class Scenario(_Part):
         """Whether ``fault`` speaks only of what this story has: its workers, its operations, its webhooks."""
         return next(_in_fault(self, fault, ()), None) is None
 
-    @staticmethod
-    def load(path: Path | str) -> "Scenario":
-        """Read a scenario file.
-
-        Raises:
-            scenarios.loading.ScenarioError: with every problem in the file and its line.
-        """
-        from scenarios.loading import load
-
-        return load(path)
-
-    def dump_yaml(self) -> str:
-        """The scenario as a person would write it: defaults left out. :meth:`load` reads it back equal."""
-        from scenarios.dumping import dump
-
-        return dump(self)
-
 
 def _contradictions(scenario: Scenario) -> Iterator[tuple[_Location, str]]:
     """What is well-formed and yet cannot be meant: where, and why."""
@@ -310,6 +330,12 @@ def _contradictions(scenario: Scenario) -> Iterator[tuple[_Location, str]]:
             (("work", operation, "heeds_cancel"), why)
             for operation, work in scenario.work.items()
             if not work.heeds_cancel
+        )
+    if scenario.contract.create_answer is CreateAnswer.SYNCHRONOUS:
+        yield from (
+            (("work", operation, "outcome"), "a job that is over when its create is answered is cancelled by nobody")
+            for operation, work in scenario.work.items()
+            if work.outcome == "cancelled"
         )
     if len(set(scenario.modes)) < len(scenario.modes):
         yield ("modes",), "a mode is listed twice"
@@ -332,7 +358,7 @@ def _in_steps(scenario: Scenario) -> Iterator[tuple[_Location, str]]:
             submitted.add(step.operation)
         elif isinstance(step, Arm):
             yield from _in_fault(scenario, step.fault, (*where, "fault"))
-        elif isinstance(step, Cancel | Reconcile | Complete | Fail) and step.operation not in submitted:
+        elif isinstance(step, Cancel | Reconcile | Decide | Complete | Fail) and step.operation not in submitted:
             known = _listed(sorted(submitted)) if submitted else "nothing yet"
             yield (*where, "operation"), f"{step.operation!r} is not submitted before this step; submitted: {known}"
 

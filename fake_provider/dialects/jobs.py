@@ -50,6 +50,7 @@ from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
 __all__ = ["DIALECT", "JobsDialect"]
 
 _JOBS: Final = "/v1/jobs"
+_ONE: Final = "/v1/jobs/"
 _MAX_KEY: Final = 255  # characters, as published by several providers
 _QUOTED_KEY: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')  # a structured-field string (RFC 9651 §3.3.3)
 _BARE_KEY: Final = re.compile(r"[!#-~]+")
@@ -155,11 +156,12 @@ class JobsDialect:
             if method == "GET":
                 return self._read_lookup(request)
             return _refuse(Endpoint.OTHER, Problem.METHOD_NOT_ALLOWED, f"{method} is not for {_JOBS}: use GET or POST")
-        parts = path.split("/")
-        if parts[:3] != ["", "v1", "jobs"] or len(parts) not in {4, 5} or not parts[3]:
+        prefix, _, tail = path.partition(_ONE)
+        job, _, rest = tail.partition("/")
+        if prefix or not job or "/" in rest:
             return _refuse(Endpoint.OTHER, Problem.NOT_FOUND, "there is nothing here: jobs are at /v1/jobs")
-        job, rest = unquote(parts[3]), parts[4] if len(parts) == 5 else ""
-        if (method, rest) == ("GET", ""):
+        job = unquote(job)
+        if method == "GET" and not rest:
             return Read(job=job)
         if (method, rest) == ("GET", "result"):
             return _read_fetch(job, request.query)
@@ -300,8 +302,12 @@ class JobsDialect:
 
 
 _TROUBLES: Final = {
+    400: "invalid_request",
+    404: "not_found",
     408: "request_timeout",
     409: "request_in_progress",
+    413: "too_large",
+    422: "unprocessable_request",
     429: "too_many_requests",
     500: "internal_error",
     502: "bad_gateway",
@@ -329,11 +335,7 @@ def _read_body(body: bytes) -> tuple[dict[str, Any], str | None]:
         return {}, f"the body is no JSON: {error}"
     if not isinstance(document, dict):
         return {}, "the body is no JSON object"
-    for name, shape, said in (
-        ("kind", str, "a string"),
-        ("client_reference", str, "a string"),
-        ("parameters", dict, "an object"),
-    ):
+    for name, shape, said in _FIELDS:
         value = document.get(name)
         if value is None and name == "kind":
             return document, "kind: missing; it says what the job is to do"

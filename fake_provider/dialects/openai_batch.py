@@ -121,7 +121,7 @@ class OpenAIBatchDialect:
         create_answer=CreateAnswer.OK_200,
         cancel=CancelTerms(method=CancelMethod.POST),
         status=Status(retry_after=RetryAfter.NONE),
-        result=Result(checksum=False),
+        result=Result(checksum=False, size=False),
     )
     job_prefix = "batch_"
     upload_prefix = "file-"
@@ -140,10 +140,8 @@ class OpenAIBatchDialect:
             "result.kind: results are files (endpoint or one_time)": (
                 contract.result.kind not in {ResultKind.ENDPOINT, ResultKind.ONE_TIME}
             ),
-            "result.checksum: no file states one": contract.result.checksum,
-            "result.size and result.record_count: files and batches always state them": not (
-                contract.result.size and contract.result.record_count
-            ),
+            "result.checksum and result.size: a batch states neither": contract.result.checksum or contract.result.size,
+            "result.record_count: request_counts are always stated": not contract.result.record_count,
             "webhooks.progress_events: there are events for the end of a batch only": contract.webhooks.progress_events,
         }
         return "; ".join(reason for reason, is_so in wrong.items() if is_so) or None
@@ -506,7 +504,7 @@ def _result_file(view: JobView, request_id: str, *, annex: bool) -> Answer:
     if result is None or (annex and result.annex_size is None):
         missing = Refused(problem=Problem.NOT_FOUND, detail=f"No such File object: {name}", job=view.id)
         return _refused(missing, request_id)
-    size = (result.annex_size if annex else result.size) or 0
+    size = (result.annex_size or 0) if annex else result.length
     kind = "error" if annex or (result.records and result.failed == result.records) else "output"
     return _answer(
         _file(name, f"{view.id}_{kind}.jsonl", "batch_output", size, view.updated_at),

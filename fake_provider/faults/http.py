@@ -11,13 +11,14 @@ from typing import ClassVar, Literal
 import msgspec
 from pydantic import Field
 
-from fake_provider.facts import CommitPoint
+from fake_provider.facts import CommitPoint, Endpoint
 from fake_provider.faults.course import Course
 from fake_provider.faults.kinds import AT_HTTP, Fault, Places, fault_kind, places
 from fake_provider.wire import Answer
 
 __all__ = [
     "ConflictInProgress",
+    "CreateRejected",
     "HtmlBody",
     "InvalidJson",
     "Redirect",
@@ -93,6 +94,19 @@ class ConflictInProgress(Fault):
     def strike(self, course: Course) -> bool:
         answer = course.world.dialect.trouble(409, "an earlier request is still being worked on")
         course.answer_with(msgspec.structs.replace(answer, problem="request_in_progress"))
+        return True
+
+
+@fault_kind
+class CreateRejected(Fault):
+    """The create is refused for good, as invalid, too large or not allowed, and nothing is done."""
+
+    strikes_at: ClassVar[Places] = places((Endpoint.CREATE,), CommitPoint.RECEIVED)
+    kind: Literal["create_rejected"] = "create_rejected"
+    status: Literal[400, 404, 413, 422] = 400
+
+    def strike(self, course: Course) -> bool:
+        course.answer_with(course.world.dialect.trouble(self.status, "this request is refused"))
         return True
 
 

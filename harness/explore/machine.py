@@ -7,9 +7,11 @@ up what was seen.
 
 import time
 from collections import Counter
+from collections.abc import Collection, Iterator
 from functools import cache
+from itertools import chain, count, zip_longest
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, get_args
 
 import hypothesis.strategies as st
 import msgspec
@@ -18,10 +20,12 @@ from hypothesis.errors import FlakyFailure
 from hypothesis.reporting import with_reporter
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from fake_provider.contract import Contract
+from fake_provider.contract import Contract, CreateAnswer
 from fake_provider.facts import FaultStruck
-from fake_provider.faults import AnyFault
-from fake_provider.work import Work
+from fake_provider.faults import KINDS, AnyFault
+from fake_provider.work import DEFAULT, Work
+from harness.explore import floors
+from harness.explore.leads import Lead, edge, leads, leads_to_kind
 from harness.explore.shrink import shrink
 from harness.explore.strategies import contracts, faults, works
 from harness.history import Entry, StateRecorded
@@ -31,18 +35,23 @@ from harness.stage import Stage, SubjectError
 from harness.subject import Factory
 from harness.subjects.resolve import REFERENCE, Subject
 from harness.verdict import Finding, Verdict, decide
+from scenarios.dumping import dump
 from scenarios.model import (
     Arm,
     Cancel,
     Complete,
+    Decide,
+    DecidedState,
     Fail,
     Kill,
+    Reconcile,
     Resume,
     Scenario,
     Start,
     Step,
     Stop,
     Submit,
+    Timing,
     Wait,
 )
 
@@ -53,6 +62,19 @@ MAX_OPERATIONS: Final = 3
 
 WORKERS: Final = 2
 """Enough for every race about a lease."""
+
+CHUNK: Final = 10
+"""Runs that Hypothesis is asked for at once. After so many it would make most runs from others by repeating parts of
+them; to get around, new ones are worth more."""
+
+_SEEDS_APART: Final = 1_000_003
+"""So that explorations with neighbouring seeds have no chunk in common."""
+
+DIRECTED: Final = 0.3
+"""The share of the runs that go for what the others did not visit, as far as it can be told how to get there."""
+
+MOST_LEADS: Final = 3
+"""Leads to one place that are tried."""
 
 FAULTS: Final = faults(operations=MAX_OPERATIONS, workers=WORKERS)
 
@@ -87,6 +109,8 @@ class Tally:
         self.transitions: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.commit_points: Counter[str] = Counter()
+        self.contract_values: Counter[str] = Counter()
+        self.commands: set[str] = set()  # beyond the least, that the client takes
         self.failure: tuple[Scenario, tuple[Finding, ...]] | None = (
             None  # the last one seen: after shrinking, the least
         )
@@ -95,7 +119,7 @@ class Tally:
         """Count one entry of a history."""
         match entry.fact:
             case StateRecorded(before=before, after=after) if before != after:
-                self.transitions[f"{before or 'new'} -> {after}"] += 1
+                self.transitions[edge(before, after)] += 1
             case FaultStruck(kind=kind, point=point):
                 self.faults[kind] += 1
                 self.commit_points[point.value] += 1
@@ -107,12 +131,15 @@ class Machine(RuleBasedStateMachine):
     factory: ClassVar[Factory]
     contract: ClassVar[Contract | None] = None  # None: drawn for each run
     run_seed: ClassVar[int] = 0
+    lead: ClassVar[Lead | None] = None  # what every run begins with; None: drawn, or nothing
     tally: ClassVar[Tally]
 
     def __init__(self) -> None:
         super().__init__()
         self.simulation: Simulation | None = None
         self.steps: list[Step] = []
+        self.states: dict[str, str] = {}  # the local states of operations, where the client notes them
+        self.people = False  # whether anyone looks after operations at rest
         self.over = False
 
     # -- the beginning
@@ -120,15 +147,24 @@ class Machine(RuleBasedStateMachine):
     @initialize(
         contract=contracts(),
         work=st.tuples(*[works()] * MAX_OPERATIONS),
-        armed=st.lists(FAULTS, min_size=1, max_size=4),
+        armed=st.lists(FAULTS, min_size=2, max_size=6),
+        lead=st.one_of(st.none(), st.none(), st.none(), st.sampled_from(leads())),
+        people=st.sampled_from((False, False, True)),
     )
-    def begin(self, contract: Contract, work: tuple[Work, ...], armed: list[AnyFault]) -> None:
+    def begin(
+        self, contract: Contract, work: tuple[Work, ...], armed: list[AnyFault], lead: Lead | None, people: bool
+    ) -> None:
+        lead = self.lead or lead
+        opening = lead.opening if lead is not None and self.contract is None else None
+        self.people = people
+        promised = self.contract or (opening.contract if opening is not None else contract)
         self.scenario = Scenario(
             name=_NAME,
             summary="Found by random exploration, and shrunk.",
-            contract=self.contract or contract,
+            contract=promised,
+            timing=opening.timing if opening is not None else Timing(),
             workers=WORKERS,
-            work={f"op-{number}": each for number, each in enumerate(work, start=1)},
+            work=self._works(work, opening, promised),
             steps=tuple(Submit(at=0, operation=f"op-{number}") for number in range(1, MAX_OPERATIONS + 1)),
             modes=("simulated",),
             seed=self.run_seed,
@@ -136,10 +172,53 @@ class Machine(RuleBasedStateMachine):
         self.submitted: list[str] = []
         self.simulation = Simulation(self.scenario, type(self).factory, seed=self.run_seed)
         self.simulation.history.observe(self.tally.observe)
+        self.simulation.history.observe(self._follow)
         self.simulation.start()
+        self.tally.commands.update(self.simulation.commands)
+        self.tally.contract_values.update(floors.values_of(self.scenario.contract))
+        if opening is not None:
+            self._play(opening)
+            return
         for fault in armed:
             self.arm(fault)
         self.submit()
+
+    @staticmethod
+    def _works(drawn: tuple[Work, ...], opening: Scenario | None, promised: Contract) -> dict[str, Work]:
+        works = {f"op-{number}": each for number, each in enumerate(drawn, start=1)}
+        if opening is not None:
+            usual = opening.work.get(DEFAULT, Work())
+            return {name: opening.work.get(name, usual) for name in works}
+        if promised.create_answer is CreateAnswer.SYNCHRONOUS:  # nobody can cancel what is over at once
+            return {name: Work() if each.outcome == "cancelled" else each for name, each in works.items()}
+        return works
+
+    def _play(self, opening: Scenario) -> None:
+        """Begin as a lead does, as far as this client can be led so."""
+        assert self.simulation is not None
+        for fault in opening.faults:
+            self.arm(fault)
+        for step in opening.steps:
+            if step.at > self._now:
+                self._advance(step.at - self._now)
+            if isinstance(step, Submit) and step.operation not in self.submitted:
+                self.submitted.append(step.operation)
+            can = step.do not in {"decide", "reconcile"} or step.do in self.simulation.commands
+            if can and not isinstance(step, Wait) and self._has_object(step):
+                self._apply(step.model_copy(update={"at": self._now}))
+
+    def _has_object(self, step: Step) -> bool:
+        """Whether a step has what it is done to: a worker in the right state, or a job that has not ended."""
+        if isinstance(step, Start):
+            return not self._stage.is_living(step.worker)
+        if isinstance(step, Kill | Stop | Resume):
+            return self._stage.is_living(step.worker)
+        return not isinstance(step, Complete | Fail) or step.operation in self._unfinished
+
+    def _follow(self, entry: Entry) -> None:
+        """Keep in mind which operations wait for a person."""
+        if isinstance(entry.fact, StateRecorded):
+            self.states[entry.fact.operation] = entry.fact.after
 
     # -- what people and programs do
 
@@ -164,6 +243,17 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.submitted and self._has_living)
     def cancel(self, which: int) -> None:
         self._apply(Cancel(at=self._now, operation=self._pick(which)))
+
+    @rule(which=st.integers(0, MAX_OPERATIONS - 1))
+    @precondition(lambda self: self.people and self.submitted and self._has_living and self._takes("reconcile"))
+    def reconcile(self, which: int) -> None:
+        self._apply(Reconcile(at=self._now, operation=self._pick(which)))
+
+    @rule(which=st.integers(0, MAX_OPERATIONS - 1), state=st.sampled_from(get_args(DecidedState)))
+    @precondition(lambda self: self.people and self._waiting and self._has_living and self._takes("decide"))
+    def decide(self, which: int, state: DecidedState) -> None:
+        waiting = self._waiting
+        self._apply(Decide(at=self._now, operation=waiting[which % len(waiting)], state=state))
 
     # -- what time and the provider do
 
@@ -278,6 +368,14 @@ class Machine(RuleBasedStateMachine):
     def _pick(self, which: int) -> str:
         return self.submitted[which % len(self.submitted)]
 
+    def _takes(self, command: str) -> bool:
+        return self.simulation is not None and command in self.simulation.commands
+
+    @property
+    def _waiting(self) -> list[str]:
+        """Operations that wait for a person's decision."""
+        return [each for each in self.submitted if self.states.get(each) == "human_decision_required"]
+
     @property
     def _now(self) -> float:
         assert self.simulation is not None
@@ -312,7 +410,12 @@ class Machine(RuleBasedStateMachine):
 
 
 def machine_for(
-    factory: Factory, contract: Contract | None = None, *, tally: Tally | None = None, run_seed: int = 0
+    factory: Factory,
+    contract: Contract | None = None,
+    *,
+    tally: Tally | None = None,
+    run_seed: int = 0,
+    lead: Lead | None = None,
 ) -> type[Machine]:
     """Return a state machine class for a simulated client; its ``TestCase`` goes into any test suite.
 
@@ -321,12 +424,14 @@ def machine_for(
         contract: what the provider promises; drawn anew for each run if left out.
         tally: counts what is visited.
         run_seed: what the randomness inside each run starts from.
+        lead: what every run begins with; now one and now another, and mostly none, if left out.
     """
     attributes = {
         "factory": staticmethod(factory),
         "contract": contract,
         "tally": tally or Tally(),
         "run_seed": run_seed,
+        "lead": lead,
         "__doc__": f"Exploration of {getattr(factory, '__module__', '')}:{getattr(factory, '__qualname__', factory)}.",
     }
     return type("ExplorationMachine", (Machine,), attributes)
@@ -343,6 +448,7 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
     transitions_seen: dict[str, int]
     faults_struck_by_kind: dict[str, int]
     commit_points_struck: dict[str, int]
+    contract_values_seen: dict[str, int]
     findings: tuple[Finding, ...]
     saved_scenario: str | None
     reproduce: str
@@ -371,16 +477,15 @@ def explore(
     if subject.factory is None:
         raise SubjectError(f"{subject.name!r} cannot be explored: exploration needs a client that can be simulated")
     tally = Tally()
-    machine = machine_for(subject.factory, contract, tally=tally, run_seed=seed)
     began = time.perf_counter()
-    reason = _run(machine, examples=examples, steps=steps, seed_=seed)
+    reason = _wander(subject.factory, contract, tally, examples=examples, steps=steps, seed_=seed)
     seconds = time.perf_counter() - began
     findings: tuple[Finding, ...] = ()
     saved = None
     if tally.failure is not None:
         scenario, findings = _least(*tally.failure, subject)
         saved = _save(scenario, findings, save) if save is not None else None
-    verdict, why = _verdict(tally, findings, reason)
+    verdict, why = _verdict(tally, findings, reason, drawn=contract is None)
     return Exploration(
         verdict=verdict,
         reason=why,
@@ -390,10 +495,61 @@ def explore(
         transitions_seen=dict(sorted(tally.transitions.items())),
         faults_struck_by_kind=dict(sorted(tally.faults.items())),
         commit_points_struck=dict(sorted(tally.commit_points.items())),
+        contract_values_seen=dict(sorted(tally.contract_values.items())),
         findings=findings,
         saved_scenario=str(saved) if saved else None,
         reproduce=f"jobsworth explore {subject.name} --examples {examples} --steps {steps} --seed {seed}",
     )
+
+
+def _wander(
+    factory: Factory, contract: Contract | None, tally: Tally, *, examples: int, steps: int, seed_: int
+) -> str | None:
+    """Explore at random, then go for what chance has left out; return why it broke off if not because of a rule."""
+    directed = 0 if contract is not None else int(examples * DIRECTED)
+    seeds = count(seed_ * _SEEDS_APART)
+
+    def go(most: int, lead: Lead | None = None) -> str | None:
+        machine = machine_for(factory, contract, tally=tally, run_seed=seed_, lead=lead)
+        return _run(machine, examples=most, steps=steps, seed_=next(seeds))
+
+    def wander(until: int) -> str | None:
+        reason = None
+        while reason is None and tally.failure is None and tally.examples < until:
+            reason = go(min(CHUNK, until - tally.examples))
+        return reason
+
+    reason = wander(examples - directed)
+    for lead in _leads_to(_missing(tally)):
+        if reason is not None or tally.failure is not None or tally.examples >= examples or not directed:
+            break
+        reason = go(1, lead)  # alone, a run is the simplest: the lead, and nothing to disturb it
+    return reason or wander(examples)
+
+
+def _visited(tally: Tally) -> dict[str, tuple[Collection[str], Collection[str]]]:
+    """What was seen, and what is expected to be, where each run draws its own contract."""
+    visited: dict[str, tuple[Collection[str], Collection[str]]] = {
+        "fault kinds": (tally.faults, floors.expected_kinds()),
+        "commit points": (tally.commit_points, floors.expected_points()),
+        "contract values": (tally.contract_values, floors.expected_values()),
+    }
+    if tally.transitions:  # else the client does not tell of them
+        visited["transitions"] = (tally.transitions, floors.expected_transitions(tally.commands))
+    return visited
+
+
+def _missing(tally: Tally) -> set[str]:
+    return {name for seen, expected in _visited(tally).values() for name in expected if name not in seen}
+
+
+def _leads_to(places: set[str]) -> Iterator[Lead]:
+    """The leads to transitions and fault kinds, one for each at first, so that none is left out for another's sake."""
+    to_edges = [[lead for lead in leads() if name in lead.edges] for name in sorted(places)]
+    to_kinds = [leads_to_kind(name) for name in sorted(places) if name in KINDS]
+    for rank in range(MOST_LEADS):
+        for found in chain.from_iterable(zip_longest(to_kinds, to_edges, fillvalue=())):
+            yield from found[rank : rank + 1]
 
 
 def _run(machine: type[Machine], *, examples: int, steps: int, seed_: int) -> str | None:
@@ -426,7 +582,7 @@ def _say_nothing(_text: object) -> None:
     """Hypothesis's reporter while its words are not wanted."""
 
 
-def _verdict(tally: Tally, findings: tuple[Finding, ...], broke_off: str | None) -> tuple[Verdict, str]:
+def _verdict(tally: Tally, findings: tuple[Finding, ...], broke_off: str | None, *, drawn: bool) -> tuple[Verdict, str]:
     doubts = []
     if broke_off:
         doubts.append(broke_off)
@@ -436,6 +592,8 @@ def _verdict(tally: Tally, findings: tuple[Finding, ...], broke_off: str | None)
         doubts.append("no rule had anything to judge")
     if not tally.faults:
         doubts.append("no fault struck")
+    if drawn and not findings and not broke_off:
+        doubts.extend(floors.shortfalls(tally.examples, _visited(tally)))
     return decide(findings=findings, doubts=doubts)
 
 
@@ -459,5 +617,5 @@ def _save(scenario: Scenario, findings: tuple[Finding, ...], folder: Path) -> Pa
     folder.mkdir(parents=True, exist_ok=True)
     named = scenario.model_copy(update={"name": f"explored-{findings[0].rule}", "summary": findings[0].message})
     path = folder / f"{named.name}.yaml"
-    path.write_text(named.dump_yaml(), encoding="utf-8")
+    path.write_text(dump(named), encoding="utf-8")
     return path

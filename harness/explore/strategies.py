@@ -76,6 +76,7 @@ _PROMISES: Final = st.fixed_dictionaries(
         "idempotency": st.builds(
             Idempotency,
             mechanism=_mostly(*Mechanism),
+            required=_mostly(True, False),
             key_lifetime_s=_mostly(86_400.0, 5.0),
             other_body=st.sampled_from(OtherBody),
             in_flight=st.sampled_from(InFlight),
@@ -93,7 +94,12 @@ _PROMISES: Final = st.fixed_dictionaries(
             finished=st.sampled_from(FinishedCancel),
             repeatable=st.booleans(),
         ),
-        "status": st.builds(Status, retry_after=st.sampled_from(RetryAfter), retry_after_s=st.integers(0, 3)),
+        "status": st.builds(
+            Status,
+            retry_after=st.sampled_from(RetryAfter),
+            retry_after_s=st.integers(0, 3),
+            progress=_mostly(True, False),
+        ),
         "result": st.builds(
             Result,
             kind=st.sampled_from(ResultKind),
@@ -124,20 +130,27 @@ def works() -> st.SearchStrategy[Work]:
     return st.one_of(
         st.builds(Work, takes_s=st.sampled_from((2.0, 0.0, 0.5, 5.0, 25.0)), records=st.integers(0, 3)),
         st.builds(Work, takes_s=st.sampled_from((2.0, 0.5)), outcome=st.just("failed")),
+        st.builds(Work, takes_s=st.sampled_from((2.0, 0.5)), outcome=st.just("cancelled")),
         st.builds(Work, takes_s=st.just(2.0), records=st.just(3), failed_items=st.integers(1, 3)),
     )
 
 
 def faults(*, operations: int, workers: int) -> st.SearchStrategy[AnyFault]:
-    """Draw a fault of any kind that can strike at an endpoint, where every run comes by most."""
+    """Draw a fault: of any kind at an endpoint, most where every run comes by most; or of a kind, wherever it can
+    strike.
+    """
     who = [None, None, None, *(f"op-{number}" for number in range(1, operations + 1))]
     hosts = [f"w{number}" for number in range(1, workers + 1)]
-    return st.one_of(
-        [
-            st.one_of([_of_kind(kind, endpoint, who, hosts) for kind in KINDS.values() if endpoint in kind.strikes_at])
-            for endpoint in _ENDPOINTS
-        ]
-    )
+    by_endpoint = [
+        [_of_kind(kind, endpoint, who, hosts) for kind in KINDS.values() if endpoint in kind.strikes_at]
+        for endpoint in _ENDPOINTS
+    ]
+    by_kind = [
+        [_of_kind(kind, endpoint, who, hosts) for endpoint in Endpoint if endpoint in kind.strikes_at]
+        for kind in KINDS.values()
+    ]
+    # Places that every run comes by as often as kinds that have one place only.
+    return st.one_of(st.one_of(*map(st.one_of, by_endpoint)), st.one_of(*map(st.one_of, by_kind)))
 
 
 def _of_kind(

@@ -8,6 +8,7 @@ A single fault is tried with all its parameters, once and until healed. Two or m
 thorough: each kind with one choice of parameters, striking once. Not every placement needs a run. These are *pruned*,
 and counted:
 
+* A fault of webhooks, where the contract has none: there is nothing to strike.
 * A fault that lasts until healed, where no later exchange would have met it: the run is that of the same fault once.
 * From the second fault on, placements in a run whose client did the very same things, with the same in hand at the
   provider, as in a run that is extended already (``attempts`` says what a reaction is); a run with a fault that nobody
@@ -26,12 +27,14 @@ from typing import Final
 import msgspec
 
 from fake_provider.facts import Endpoint
+from fake_provider.faults import KINDS, webhooks
 from harness.explore.attempts import Attempt, Crew, crew
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
 from harness.explore.shrink import shrink
 from harness.stage import SubjectError
 from harness.subjects.resolve import Subject
 from harness.verdict import Finding, SweptStory, Verdict, decide
+from scenarios.dumping import dump
 from scenarios.model import Arm, Heal, Kill, Resume, Scenario, Start, Stop
 
 __all__ = ["CORE", "MOST_FAULTS", "Sweep", "sweep"]
@@ -48,6 +51,8 @@ CORE: Final = (
 """The core scenarios: what is swept unless scenarios are named."""
 
 MOST_FAULTS: Final = 3
+
+_ABOUT_WEBHOOKS: Final = frozenset(name for name, kind in KINDS.items() if kind.__module__ == webhooks.__name__)
 
 Tell = Callable[[str, int, int], object]
 """Told what is being done, how many of its runs are made, and how many there are."""
@@ -78,7 +83,7 @@ class _Story:
     def __init__(self, number: int, scenario: Scenario, root: Attempt, *, deepest: int, is_thorough: bool) -> None:
         self.number = number
         self.scenario = scenario
-        self.placements = self.runs_made = self.not_made = 0
+        self.placements = self.runs_made = self.pruned = self.not_made = 0
         self.doubts: list[str] = []
         self.broken: list[tuple[tuple[Placement, ...], Finding]] = []
         self._root = root
@@ -105,6 +110,14 @@ class _Story:
         self.placements += self._merged + sum(self._count(node, self._level) for node in self._frontier)
         self._merged = 0
 
+    def end_level(self, *, is_whole: bool) -> None:
+        """Count what was not run on this level: pruned if all was that had to be, else not made."""
+        rest = self.placements - self.runs_made - self.pruned - self.not_made
+        if is_whole:
+            self.pruned += rest
+        else:
+            self.not_made += rest
+
     def first_wave(self) -> Iterator[tuple[Placement, ...]]:
         """The runs of this level whose last fault strikes once, and those that have no such run to follow from."""
         for node in self._frontier:
@@ -114,6 +127,8 @@ class _Story:
                     continue
                 tried = self._tried_at(place.endpoint)
                 for treatment in tried:
+                    if treatment.kind in _ABOUT_WEBHOOKS and not self.scenario.contract.webhooks.enabled:
+                        continue
                     placement = Placement(place, treatment)
                     if placement.key > last and not (treatment.until_healed and _twin(treatment, place) in tried):
                         yield (*node.placements, placement)
@@ -193,7 +208,7 @@ class _Story:
         return SweptStory(
             scenario=self.scenario.name,
             placements=self.placements,
-            pruned=self.placements - self.runs_made - self.not_made,
+            pruned=self.pruned,
             runs_made=self.runs_made,
             not_made=self.not_made,
         )
@@ -221,6 +236,9 @@ def _distinct(reactions: Mapping[Treatment, Mapping[int, bytes | None]], none: b
 
 
 # -- the whole
+
+_Wanted = tuple[_Story, tuple[Placement, ...]]
+"""A run to be made."""
 
 
 def sweep(
@@ -284,28 +302,29 @@ class _Budget:
     def __init__(self, runs: int | None) -> None:
         self._left = runs
 
-    def afford(self, wanted: list[tuple[_Story, tuple[Placement, ...]]]) -> list[tuple[_Story, tuple[Placement, ...]]]:
-        """Return those that may be made; the others are counted."""
+    def afford(self, wanted: list[_Wanted]) -> tuple[list[_Wanted], set[int]]:
+        """Return those that may be made, and the stories of which some may not."""
         if self._left is None:
-            return wanted
-        made, not_made = wanted[: self._left], wanted[self._left :]
+            return wanted, set()
+        made, left = wanted[: self._left], wanted[self._left :]
         self._left -= len(made)
-        for story, _ in not_made:
-            story.not_made += 1
-        return made
+        return made, {story.number for story, _ in left}
 
 
 def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Budget, tell: Tell) -> None:
     """Make every run with so many faults: first where the last one strikes once, then where faults last."""
     for story in stories:
         story.next_level()
-    wave = [(story, placements) for story in stories for placements in story.first_wave()]
+    wave: list[_Wanted] = [(story, placements) for story in stories for placements in story.first_wave()]
     planned: set[tuple[int, tuple[Placement, ...]]] = set()
+    cut: set[int] = set()
     done = total = 0
     what = "one fault" if level == 1 else f"{level} faults"
-    while wave := budget.afford(wave):
+    while wave:
+        wave, over = budget.afford(wave)
+        cut |= over
         total += len(wave)
-        longer: list[tuple[_Story, tuple[Placement, ...]]] = []
+        longer: list[_Wanted] = []
         attempts = hands.all((story.number, placements) for story, placements in wave)
         for (story, placements), attempt in zip(wave, attempts, strict=True):
             story.take(placements, attempt)
@@ -316,6 +335,8 @@ def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Bu
             done += 1
             tell(what, done, total)
         wave = longer
+    for story in stories:
+        story.end_level(is_whole=story.number not in cut)
 
 
 def _without_faults(scenario: Scenario) -> Scenario:
@@ -352,7 +373,7 @@ def _save(scenario: Scenario, finding: Finding, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     named = scenario.model_copy(update={"name": f"swept-{finding.rule}", "summary": finding.message})
     path = folder / f"{named.name}.yaml"
-    path.write_text(named.dump_yaml(), encoding="utf-8")
+    path.write_text(dump(named), encoding="utf-8")
     return path
 
 

@@ -51,6 +51,7 @@ class ExploreReport(Report, frozen=True, kw_only=True):
     transitions_seen: dict[str, int]
     faults_struck_by_kind: dict[str, int]
     commit_points_struck: dict[str, int]
+    contract_values_seen: dict[str, int]
     findings: tuple[Finding, ...]
     saved_scenario: str | None = None
     reproduce: str
@@ -119,6 +120,7 @@ def explored(subject: str, seed: int, found: "Exploration") -> ExploreReport:
         transitions_seen=dict(found.transitions_seen),
         faults_struck_by_kind=dict(found.faults_struck_by_kind),
         commit_points_struck=dict(found.commit_points_struck),
+        contract_values_seen=dict(found.contract_values_seen),
         findings=tuple(found.findings),
         saved_scenario=found.saved_scenario,
         reproduce=found.reproduce,

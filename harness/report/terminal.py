@@ -13,11 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from harness.history import History
+from harness.history import Entry, History
 from harness.report.machine import ExploreReport, Report, SweepReport
 from harness.report.story import Line, Mark
 from harness.report.words import describe
 from harness.verdict import Finding, LeftOut, Outcome, Verdict
+from harness.wire_judgement import WireJudgement
 
 __all__ = ["Progressing", "Ran", "Screen", "clean"]
 
@@ -43,6 +44,12 @@ class Ran(Protocol):
 
     @property
     def history(self) -> History: ...
+
+
+class _Facts(Protocol):
+    """Facts by their numbers, such as a history."""
+
+    def __getitem__(self, seq: int, /) -> Entry: ...
 
 
 class Screen:
@@ -141,7 +148,7 @@ class Screen:
                 self.finding(finding, run.history)
             self.say(f"  reproduce: {outcome.reproduce}")
 
-    def finding(self, finding: Finding, history: History | None = None) -> None:
+    def finding(self, finding: Finding, history: "_Facts | None" = None) -> None:
         """One breach, and the facts that prove it if their history is at hand."""
         self.say(f"  {finding.rule} ({finding.requirement}): {finding.message}", "red")
         if history is None:
@@ -152,6 +159,16 @@ class Screen:
             self.say(f"    #{seq:<4} {entry.at:9.3f} s  {sentence.actor:<9} {sentence.text}")
         if len(finding.facts) > _MOST_FACTS:
             self.say(f"    … and {len(finding.facts) - _MOST_FACTS} more")
+
+    def wire(self, judgements: Iterable[WireJudgement]) -> None:
+        """What was found in each session of a provider that served by itself."""
+        for each in judgements:
+            findings = each.judgement.findings
+            self.say(
+                f"session {each.session}: {len(findings) or 'no'} findings, {len(each.judgement.judged)} rules judged"
+            )
+            for finding in findings:
+                self.finding(finding, each.proofs)
 
     def story(self, lines: Iterable[Line]) -> None:
         """A run in words."""
@@ -175,6 +192,7 @@ class Screen:
         self._counts("faults struck", report.faults_struck_by_kind)
         self._counts("at commit points", report.commit_points_struck)
         self._counts("transitions seen", report.transitions_seen)
+        self.say(f"contract values: {len(report.contract_values_seen)}")
         for finding in report.findings:
             self.finding(finding)
         if report.saved_scenario is not None:

@@ -178,6 +178,8 @@ def _started(fact: history.RunStarted) -> Sentence:
 @_tells(history.Commanded)
 def _commanded(fact: history.Commanded) -> Sentence:
     text = f"tells {fact.worker} to {fact.command} {fact.operation}"
+    if fact.decided is not None:
+        text = f"tells {fact.worker} that {fact.operation} is to go on as {fact.decided}"
     if fact.repeat_of:
         text += " once more"
     if fact.changed:

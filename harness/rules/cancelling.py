@@ -54,7 +54,7 @@ class CancelOnlyWhenCommanded(Rule):
         if (
             not operation.cancels
             and operation.changed is None
-            and operation.asked is None
+            and operation.decided is None
             and self.first_time(operation.id)
         ):
             yield self.finding(
@@ -116,7 +116,7 @@ class OneCancelPerIntent(Rule):
         if previous is None:
             return
         since = previous.sent.seq
-        commands = [operation.asked, *operation.cancels[-1:]]
+        commands = [operation.decided, *operation.cancels[-1:]]
         if any(command is not None and command.seq > since for command in commands):
             return
         repeatable = self.world.contract.cancel.repeatable
@@ -160,6 +160,7 @@ class NoCancelAfterTerminal(Rule):
             terminal is None
             or terminal.ended is None
             or not self.world.surely_read(terminal, by=exchange.request.worker)
+            or operation.decided is not None
         ):
             return
         if exchange.sent.at <= terminal.ended.at + self.world.slack_s:  # on its way when the answer came
@@ -188,7 +189,7 @@ class StopCommandActedUpon(Rule):
             return
         for operation in self.world.operations.values():
             known = self.world.known_job(operation)
-            if not operation.cancels or known is None or known[1].ended is None:
+            if not operation.cancels or known is None or known[1].ended is None or operation.decided is not None:
                 continue
             cancel = operation.calls.get(Endpoint.CANCEL)
             if cancel:
@@ -218,11 +219,7 @@ class StopCommandActedUpon(Rule):
             for entry in operation.claims.values()
         ):
             return False
-        reads = operation.calls.get(Endpoint.STATUS, ())
-        if any(
-            ((each.answer and each.answer.retry_after_s) or 0) > self.world.contract.status.retry_after_s
-            for each in reads
-        ):
+        if operation.held_until > begin.at + self.world.contract.status.retry_after_s:
             return False  # it was told to wait longer than usual
         command = operation.cancels[0]
         return all(
@@ -246,7 +243,13 @@ class ObservationContinuesAfterCancel(Rule):
 
     def _judge(self, operation: Operation, cancel: Exchange) -> Iterator[Finding]:
         answer, ended, over = cancel.answer, cancel.ended, self.world.ended
-        if answer is None or ended is None or over is None or answer.fate is not Fate.DELIVERED:
+        if (
+            answer is None
+            or ended is None
+            or over is None
+            or answer.fate is not Fate.DELIVERED
+            or operation.decided is not None
+        ):
             return
         accepted = answer.status is not None and 200 <= answer.status < 300 and answer.canonical_state in OPEN_STATES
         told = operation.terminal_read is not None or {"job.cancelled", "job.failed"} & operation.events.keys()
@@ -256,6 +259,7 @@ class ObservationContinuesAfterCancel(Rule):
         if not observed and (
             over.at <= ended.at + self.world.longest_wait_s
             or not self.world.undisturbed(cancel.request.worker, cancel.sent)
+            or self._is_held(operation, ended, over)
             or any(
                 isinstance(e.fact, Claimed) and e.fact.state == "human_decision_required"
                 for e in operation.claims.values()
@@ -272,6 +276,11 @@ class ObservationContinuesAfterCancel(Rule):
                 ended,
                 over,
             )
+
+    def _is_held(self, operation: Operation, cancelled: Entry, over: Entry) -> bool:
+        """Whether a Retry-After kept the client from reading until the cancel's deadline, or nearly so."""
+        until = min(over.at, cancelled.at + self.world.time("cancel_deadline_s", 0))
+        return operation.held_until + self.world.longest_wait_s > until and operation.held_until > cancelled.at
 
 
 @rule(id="cancel-unconfirmed-only-after-deadline", requirement="W6.5", needs=Needs.REPORT)
@@ -309,6 +318,8 @@ class ClaimsNameTheJob(Rule):
     )
 
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if self.world.operation(fact.operation).decided is not None:
+            return  # a person may decide so of an operation that never had a job
         self.judged += 1
         if fact.remote_job is None and self.first_time(fact.operation):
             yield self.finding(

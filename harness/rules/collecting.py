@@ -29,7 +29,7 @@ class SuccessRule(Rule):
     def _judge(self, entry: Entry, name: str, said: str, remote_job: str | None) -> Iterator[Finding]:
         operation = self.world.operation(name)
         job = self.world.truth(operation, remote_job)
-        if job is not None and operation.asked is None and not self.world.inline(job):
+        if job is not None and operation.decided is None and not self.world.inline(job):
             yield from self.judge_success(entry, operation, job, f"{said} success for {name} {at(entry)}")
 
     def judge_success(self, entry: Entry, operation: Operation, job: Job, said: str) -> Iterator[Finding]:
@@ -93,7 +93,12 @@ class ClaimOfSuccess(Rule):
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
         operation = self.world.operation(fact.operation)
         job = self.world.truth(operation, fact.remote_job)
-        if fact.state == "succeeded" and job is not None and job.result_sha256 is not None and operation.asked is None:
+        if (
+            fact.state == "succeeded"
+            and job is not None
+            and job.result_sha256 is not None
+            and operation.decided is None
+        ):
             yield from self.judge_claim(entry, fact, operation, job)
 
     def judge_claim(self, entry: Entry, claim: Claimed, operation: Operation, job: Job) -> Iterator[Finding]:
@@ -201,7 +206,7 @@ class OneTimeResultReadOnce(Rule):
             ),
             None,
         )
-        if before is not None and operation.asked is None and self.first_time(operation.id):
+        if before is not None and operation.decided is None and self.first_time(operation.id):
             yield self.finding(
                 f"{sent(exchange)} for {operation.id} reads a one-time result again: {sent(before)} was "
                 f"{answered(before)}, "
@@ -225,7 +230,7 @@ class FinishedResultNotLost(Rule):
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
         operation = self.world.operation(fact.operation)
         terminal = operation.terminal_read
-        if operation.asked is not None or fact.state in {"result_collecting", "human_decision_required"}:
+        if operation.decided is not None or fact.state in {"result_collecting", "human_decision_required"}:
             return
         intact = next(
             (each for each in result_reads(operation) if self.world.intact(each) and self.world.surely_read(each)), None

@@ -27,9 +27,10 @@ def excused_second_job(world: World, operation: Operation, exchange: Exchange) -
         return True
     first = world.exchanges.get(operation.jobs[0].fact.exchange)
     began = first.sent if first is not None else operation.jobs[0].created
-    # Taken in hand by a person, or proved absent by a look-up that the provider calls authoritative.
+    # Decided by a person, or proved absent by a look-up that the provider calls authoritative.
     if any(
-        known is not None and began.seq < known.seq < exchange.sent.seq for known in (operation.asked, operation.absent)
+        known is not None and began.seq < known.seq < exchange.sent.seq
+        for known in (operation.decided, operation.absent)
     ):
         return True
     if contract.idempotency.mechanism is Mechanism.NONE and exchange.previous is not None:
@@ -47,7 +48,7 @@ class OneJobPerOperation(Rule):
     Every further job is work done, and paid for, twice. Creates are joined by the marker in the request, so that a
     new token for each attempt does not hide the second job. A job that the network's own copy of a request made, or
     that the provider made of an identical request under a token it should have known, is not held against the client;
-    nor is one made after a person took the operation in hand, or after a look-up that the contract calls
+    nor is one made after a person decided about the operation, or after a look-up that the contract calls
     authoritative found nothing.
     """
 
@@ -149,7 +150,7 @@ class RecordBeforeRequest(NoteBeforeRequest):
 
 @rule(id="accepted-only-if-answered", requirement="W1.4", needs=Needs.HISTORY)
 class AcceptedOnlyIfAnswered(Rule):
-    """A job id is recorded only after an answer or a webhook named it.
+    """A job id is recorded only after an answer, a webhook or a person's decision named it.
 
     An open connection, or bytes sent before a time-out, prove nothing: only the provider ties a request to a job.
     """
@@ -169,7 +170,7 @@ class AcceptedOnlyIfAnswered(Rule):
         if fact.remote_job is None or fact.remote_job == operation.remote_job_before:
             return
         self.judged += 1
-        if fact.remote_job in self._named.get(fact.operation, ()) or operation.events:
+        if fact.remote_job in self._named.get(fact.operation, ()) or operation.events or operation.decided is not None:
             return
         yield self.finding(
             f"{fact.worker} recorded job {fact.remote_job} for {fact.operation} {at(entry)}, and no answer that "

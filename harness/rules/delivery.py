@@ -41,7 +41,7 @@ class CreateRule(Rule):
         """Whether a person, or proof that no job exists, came between this create and the one before it."""
         previous = exchange.previous
         return previous is not None and any(
-            known is not None and known.seq > previous.sent.seq for known in (operation.asked, operation.absent)
+            known is not None and known.seq > previous.sent.seq for known in (operation.decided, operation.absent)
         )
 
 
@@ -227,7 +227,7 @@ class NoCreateAfterDeadline(CreateRule):
             return
         self.judged += 1
         late_s = exchange.sent.at - first.sent.at - deadline_s
-        if late_s <= self.world.slack_s or self.licensed(exchange, operation):
+        if late_s <= self.world.slack_s or self.licensed(exchange, operation) or operation.asked is not None:
             return
         yield self.finding(
             f"{sent(exchange)} for {operation.id} leaves {seconds(late_s)} after the create deadline of "

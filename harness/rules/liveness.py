@@ -76,12 +76,11 @@ class ReachesRestAfterFaultsStop(Rule):
         clocks_s = [world.timing.get(f"{name}_deadline_s", 0.0) for name in ("create", "result", "cancel")]
         due = max(begin, told + sum(clocks_s)) + patience_s
         job = operation.jobs[0] if len(operation.jobs) == 1 else None
-        schedule = operation.schedule
-        held_s = (schedule and schedule.answer and schedule.answer.retry_after_s) or 0.0
-        if job is not None and job.terminal and job.moved is not None and held_s <= world.contract.status.retry_after_s:
+        if job is not None and job.terminal and job.moved is not None:
             known = world.known_job(operation)
             if known is not None and known[1].ended is not None:
-                due = min(due, max(begin, told, job.moved.at, known[1].ended.at) + patience_s)
+                since = max(begin, told, job.moved.at, known[1].ended.at, operation.held_until)
+                due = min(due, since + patience_s)
         return due
 
 
@@ -126,7 +125,7 @@ class NoOrphanedJobs(Rule):
                 continue
             operation = self.world.operation(line.operation)
             claims = claims_of(operation)
-            if not claims or any(claim.state == "human_decision_required" for _, claim in claims):
+            if not claims or operation.decided or any(claim.state == "human_decision_required" for _, claim in claims):
                 continue  # every-operation-is-claimed judges the first of these
             named = {claim.remote_job for _, claim in claims}
             if any(map(is_rejection, operation.creates())):

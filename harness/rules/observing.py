@@ -247,7 +247,7 @@ class DeadlineClaim(Rule):
     def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
         operation = self.world.operation(name)
         began, deadline_s = self.began(operation), self.world.timing.get(self.deadline)
-        if began is None or deadline_s is None or operation.asked is not None:
+        if began is None or deadline_s is None or operation.decided is not None:
             return
         self.judged += 1
         early_s = began.at + deadline_s - entry.at
@@ -292,7 +292,7 @@ class ResultReadOnlyAfterSuccess(Rule):
         if self.world.contract.result.kind is ResultKind.INLINE:
             return
         self.judged += 1
-        if "succeeded" in operation.shown or "job.succeeded" in operation.events or operation.asked is not None:
+        if "succeeded" in operation.shown or "job.succeeded" in operation.events or operation.decided is not None:
             return
         if self.first_time(operation.id):
             reads = operation.calls.get(Endpoint.STATUS)

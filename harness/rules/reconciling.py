@@ -96,7 +96,7 @@ class HumanDecisionWhenNoMechanism(Rule):
             return
         for operation in self.world.operations.values():
             creates = operation.creates()
-            if not creates or operation.asked or operation.events or not all(map(self._tells_nothing, creates)):
+            if not creates or operation.decided or operation.events or not all(map(self._tells_nothing, creates)):
                 continue
             for entry in operation.claims.values():
                 claim = entry.fact
@@ -209,7 +209,7 @@ class ConflictingJobIdsNeedAHuman(ConflictRule):
     def at_end(self) -> Iterator[Finding]:
         for operation in self.world.operations.values():
             told = self.conflict(operation)
-            if told is None or operation.asked is not None:
+            if told is None or operation.decided is not None:
                 continue
             first, second = told
             ended_before = operation.terminal_read is not None and operation.terminal_read.sent.seq < second.sent.seq
@@ -238,7 +238,7 @@ class RemoteJobNeverOverwritten(Rule):
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
         operation = self.world.operation(fact.operation)
         before = operation.remote_job_before
-        if before is None:
+        if before is None or operation.decided is not None:
             return
         self.judged += 1
         if fact.remote_job in {None, before} or "human_decision_required" in {fact.before, fact.after}:

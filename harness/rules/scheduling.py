@@ -44,6 +44,12 @@ class Gap(msgspec.Struct, frozen=True):
     asked_s: float | None  # what its Retry-After asked for, if that answer was surely read
     base: float  # from when to count it
 
+    @property
+    def hinted_s(self) -> float | None:
+        """What its Retry-After asks for, whoever may have read it: a broken body leaves the header whole."""
+        answer = self.giver.answer
+        return answer.retry_after_s if answer is not None and self.giver.maybe_read else None
+
     def early_s(self, due: float, world: World) -> float:
         """By how much the call came before ``due``; 0 if it did not, as far as clocks can tell."""
         early = due - self.call.sent.at
@@ -133,7 +139,7 @@ class BacksOff(Rule):
         if (
             gap is None
             or shortest_s is None
-            or gap.asked_s is not None
+            or gap.hinted_s is not None
             or gap.reader is not Reader.SAME
             or gap.giver.request.endpoint is not Endpoint.STATUS
         ):
@@ -212,7 +218,8 @@ class OneObserverPerJob(Rule):
             # A sane lease is renewed before half of it has passed, so the reader before still holds it.
             due = gap.giver.sent.at + self.world.time("lease_s", 2) / 2
         elif gap.giver.request.endpoint is Endpoint.STATUS:
-            due = gap.giver.sent.at + (shortest_gap_s(self.world) or 0)
+            shortest_s = shortest_gap_s(self.world) or 0
+            due = gap.giver.sent.at + (shortest_s if gap.hinted_s is None else min(shortest_s, gap.hinted_s))
         else:
             return
         self.judged += 1

@@ -212,7 +212,7 @@ class EvidenceRule(Rule):
     def _judge(self, entry: Entry, name: str, state: str, said: str, remote_job: str | None) -> Iterator[Finding]:
         operation = self.world.operation(name)
         self.judged += 1
-        if operation.asked is not None or self.has_evidence(operation) or not self.first_time(name):
+        if operation.decided is not None or self.has_evidence(operation) or not self.first_time(name):
             return
         job = self.world.truth(operation, remote_job)
         truth = "the provider has no job for it" if job is None else f"its job {job.id} is {job.state} at the provider"

@@ -119,7 +119,8 @@ class Operation(msgspec.Struct):
     changed: Entry | None = None  # the first submit of another request under this id
     cancels: list[Entry] = []  # cancel commands
     refused: Entry | None = None  # the last command that the client would not take
-    asked: Entry | None = None  # the last command to reconcile: a person took the operation in hand
+    asked: Entry | None = None  # the last command to look again, or the last decision: a person said to go on
+    decisions: list[Entry] = []  # of people, who answer for where the operation goes on from there
     calls: dict[Endpoint, list[Exchange]] = {}
     last_call: Exchange | None = None
     jobs: list[Job] = []
@@ -129,6 +130,7 @@ class Operation(msgspec.Struct):
     absent: Entry | None = None  # the last authoritative look-up that found nothing
     licence: Entry | None = None
     schedule: Exchange | None = None
+    held_until: float = 0.0  # by the longest Retry-After that the client may have read
     terminal_read: Exchange | None = None  # the read that showed the job's end, one read for certain if any was
     recorded: Entry | None = None  # the client's last history entry
     state: str | None = None  # and the local state after it
@@ -139,6 +141,11 @@ class Operation(msgspec.Struct):
     leases: dict[str, Lease] = {}  # by worker, as held
     top_lease: Lease | None = None  # with the highest fence
     claims: dict[str, Entry] = {}  # by worker, the last one
+
+    @property
+    def decided(self) -> Entry | None:
+        """The last decision of a person."""
+        return self.decisions[-1] if self.decisions else None
 
     def creates(self) -> list[Exchange]:
         return self.calls.get(Endpoint.CREATE, [])

@@ -53,7 +53,7 @@ class FinalReadBeforeSuccess(Rule):
     def _judge(self, entry: Entry, name: str, did: str) -> Iterator[Finding]:
         operation = self.world.operation(name)
         webhook = operation.events.get("job.succeeded")
-        if webhook is None:
+        if webhook is None or operation.decided is not None:
             return  # with neither webhook nor answer, succeeded-only-if-remote-succeeded judges
         self.judged += 1
         if "succeeded" not in operation.shown and self.first_time(name):

@@ -197,12 +197,16 @@ class World:
             operation.cancels.append(entry)
         else:
             operation.asked = entry
+            if fact.command == "decide":
+                operation.decisions.append(entry)
 
     def _command_refused(self, entry: Entry, fact: CommandRefused) -> None:
         operation = self.operation(fact.operation)
         operation.refused = entry
         if fact.command == "cancel" and operation.cancels:
             operation.cancels.pop()  # it will not be acted upon, and the person knows
+        elif fact.command == "decide" and operation.decisions:
+            operation.decisions.pop()
 
     def _worker_started(self, entry: Entry, fact: WorkerStarted) -> None:
         worker = self.worker(fact.worker)
@@ -287,6 +291,8 @@ class World:
         operation = self.operation(name)
         if fact.endpoint is Endpoint.RESULT and not self.intact(exchange):
             operation.licence = entry
+        if exchange.maybe_read and fact.retry_after_s is not None:
+            operation.held_until = max(operation.held_until, entry.at + fact.retry_after_s)
         if exchange.maybe_read:
             self._read(operation, exchange, entry, fact)
 

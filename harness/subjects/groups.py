@@ -114,7 +114,7 @@ class Group:
             )
         except OSError as error:
             raise SubjectError(f"cannot start {command[0]!r}: {error.strerror}") from None
-        the_reaper().release("group", process.pid)
+        the_reaper().watch("group", process.pid)
         return cls(process, log)
 
     def signal(self, number: signal.Signals) -> None:

@@ -106,6 +106,11 @@ class SimulatedStage:
         """Run a method of the client."""
         return await work(*arguments)
 
+    def takes(self, command: str) -> bool:
+        """Whether the clients, all made by one factory, have a method for a command."""
+        first = next(iter(self._workers.values()), None)
+        return first is not None and callable(getattr(first.client, command, None))
+
     def takes_webhooks(self, client: Any) -> bool:
         """Whether a client has a method for them."""
         return isinstance(client, WebhookReceiver)

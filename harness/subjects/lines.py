@@ -17,6 +17,7 @@ __all__ = [
     "BadLine",
     "Cancel",
     "Command",
+    "Decide",
     "Go",
     "NoteLine",
     "Reconcile",
@@ -74,6 +75,14 @@ class Reconcile(Command, frozen=True, kw_only=True, tag="reconcile"):
     why: str
 
 
+class Decide(Command, frozen=True, kw_only=True, tag="decide"):
+    operation: str
+    who: str
+    why: str
+    state: str  # one of harness.subject.STATES
+    job: str | None  # the operation's newest job at the provider, if there is one
+
+
 class Report(Command, frozen=True, kw_only=True, tag="report"):
     pass
 
@@ -89,7 +98,7 @@ class Go(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
     refuse: str | None = None  # answering a recording: the reason for which the store refuses this write
 
 
-_AnyCommand = Start | WebhookUrl | Submit | Cancel | Reconcile | Report | Stop | Go
+_AnyCommand = Start | WebhookUrl | Submit | Cancel | Reconcile | Decide | Report | Stop | Go
 
 
 class BadLine(ValueError):

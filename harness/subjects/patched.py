@@ -1,9 +1,9 @@
 """The patched stage: unmodified Python code, in this process and in virtual time.
 
 Its requests are taken by respx at the bottom of httpx and httpx2. freezegun shows it the virtual time of day.
-``time.sleep`` lets virtual time pass. Code that blocks runs in a thread, and the thread and the loop never run at the
-same time: a thread that sleeps or asks hands over to the loop, which lets time pass and hands back. So runs are as
-deterministic as simulated ones.
+``time.sleep`` lets virtual time pass. Chance comes from the run's seed. Code that blocks runs in a thread, and the
+thread and the loop never run at the same time: a thread that sleeps or asks hands over to the loop, which lets time
+pass and hands back. So runs are as deterministic as simulated ones.
 
 What cannot be done here: the code shares this process and its modules with the harness, so it can be neither killed nor
 frozen as a machine is, and there is one worker only. Threads of the client's own, and waiting by other means than
@@ -14,6 +14,7 @@ hanging, and the run is unknown.
 import _thread
 import asyncio
 import inspect
+import random
 import sys
 import threading
 import time
@@ -23,6 +24,7 @@ from contextvars import Context, copy_context
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, Final, cast
+from unittest import mock
 
 from freezegun import freeze_time
 from freezegun.api import FrozenDateTimeFactory
@@ -36,7 +38,7 @@ from harness.simulation import EPOCH, SimulatedHost, SimulationError, Simulation
 from harness.stage import SubjectError
 from harness.subjects.in_process import BASE_URL, SimulatedStage
 
-__all__ = ["PatchedLoop", "PatchedStage"]
+__all__ = ["HUNG_S", "Hanging", "PatchedLoop", "PatchedStage"]
 
 HUNG_S: Final = 20.0
 """Real seconds a client's thread may compute, or wait by means that stay real, before it counts as hanging."""
@@ -57,8 +59,12 @@ class _RunIsOver(BaseException):
 class _Relay:
     """Blocking code as a coroutine: a thread that runs only while the loop waits for it."""
 
-    def __init__(self, function: Callable[[], Any], context: Context) -> None:
+    def __init__(self, function: Callable[[], Any], context: Context, give_up: Callable[[], None]) -> None:
+        """Args:
+        give_up: told that the thread hangs.
+        """
         self._function = function
+        self._give_up = give_up
         self._context = context
         self._go, self._back = threading.Lock(), threading.Lock()
         self._go.acquire()
@@ -75,7 +81,9 @@ class _Relay:
         # Not threading.Thread: freezegun gives real time to whatever runs a few frames above one of its methods.
         _thread.start_new_thread(self._live, ())
         while True:
-            self._hand_over()
+            if not self._hand_over():
+                self._give_up()
+                await asyncio.get_running_loop().create_future()  # the loop ends before this does
             wanted, self._wanted = self._wanted, None
             if wanted is None:
                 result, error = self._result
@@ -87,13 +95,10 @@ class _Relay:
             except Exception as error:  # noqa: BLE001  it belongs to the thread that asked
                 self._given = (None, error)
 
-    def _hand_over(self) -> None:
+    def _hand_over(self) -> bool:
+        """Let the thread run until it waits or ends; return False if it does neither."""
         self._go.release()
-        if not self._back.acquire(timeout=HUNG_S):
-            raise Hanging(
-                f"the client did not come back within {HUNG_S:g} real seconds: it computes without end, or waits by "
-                "means that do not follow virtual time. Test it as a process (--mode process)"
-            )
+        return self._back.acquire(timeout=HUNG_S)
 
     def wait_for(self, wanted: Coroutine[Any, Any, Any]) -> Any:
         """Called in the thread: let the loop do something, and return what comes of it."""
@@ -140,10 +145,11 @@ class PatchedLoop(SimulationLoop):
         super().__init__()
         self.clock: FrozenDateTimeFactory | None = None
         self._relays: list[_Relay] = []
+        self._is_hanging = False
 
     def relay(self, function: Callable[[], Any]) -> Coroutine[Any, Any, Any]:
         """Return blocking code as a coroutine, to be run in the current context."""
-        relay = _Relay(function, copy_context())
+        relay = _Relay(function, copy_context(), self._found_hanging)
         self._relays.append(relay)
         return relay.run()
 
@@ -163,6 +169,18 @@ class PatchedLoop(SimulationLoop):
         if relay is None:
             self._refuse("time.sleep() in asynchronous code, which would stop everything else")
         relay.wait_for(asyncio.sleep(seconds))
+
+    def _found_hanging(self) -> None:
+        self._is_hanging = True
+
+    def _run_once(self) -> None:
+        super()._run_once()
+        if self._is_hanging:
+            self._is_hanging = False
+            raise Hanging(
+                f"the client did not come back within {HUNG_S:g} real seconds: it computes without end, or waits by "
+                "means that do not follow virtual time. Test it as a process (--mode process)"
+            )
 
     def _jump(self) -> None:
         super()._jump()
@@ -194,6 +212,7 @@ class PatchedStage(SimulatedStage):
         assert isinstance(clock, FrozenDateTimeFactory)
         self._patched_loop.clock = clock
         self._patches.enter_context(_SleepEverywhere())
+        self._patches.enter_context(_SeededChance(f"{self._terms.seed}:patched"))
 
     async def close(self, *, at_once: bool = False) -> None:
         """End the client's threads, and put everything back in its place."""
@@ -268,3 +287,23 @@ class _SleepEverywhere:
 
 def _sleep(seconds: float) -> None:
     time.sleep(seconds)
+
+
+class _SeededChance:
+    """Lets chance come from the run's seed, in ``random``, ``uuid4`` and ``secrets``: equal seeds give equal runs."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._state: Any = None
+        self._patches = ExitStack()
+
+    def __enter__(self) -> None:
+        self._state = random.getstate()
+        random.seed(self._seed)
+        draw = random.Random(f"{self._seed}:bytes").randbytes
+        for place in ("os.urandom", "random._urandom"):
+            self._patches.enter_context(mock.patch(place, draw))
+
+    def __exit__(self, *_error: object) -> None:
+        self._patches.close()
+        random.setstate(self._state)

@@ -39,6 +39,7 @@ from harness.subjects.lines import (
     BadLine,
     Cancel,
     Command,
+    Decide,
     Go,
     NoteLine,
     Reconcile,
@@ -63,7 +64,12 @@ MAX_BAD_LINES: Final = 20
 
 SHOWN_WORDS: Final = 3  # lines of its log that the reason for an unknown verdict repeats
 
-_COMMANDS: Final[Mapping[str, Callable[..., Command]]] = {"submit": Submit, "cancel": Cancel, "reconcile": Reconcile}
+_COMMANDS: Final[Mapping[str, Callable[..., Command]]] = {
+    "submit": Submit,
+    "cancel": Cancel,
+    "reconcile": Reconcile,
+    "decide": Decide,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,8 @@ from reference_client.commanding import CommandRefused
 from reference_client.config import Terms, Timing
 from reference_client.creating import OperationConflict
 from reference_client.credentials import GivenCredential
-from reference_client.operation import HistoryEntry
+from reference_client.lifecycle import LocalState
+from reference_client.operation import Decision, HistoryEntry
 from reference_client.stores.observed import ObservedStore
 from reference_client.stores.protocol import Lease, OperationStore, StoreRefused, UnknownOperation
 from reference_client.stores.sqlite import SQLiteStore
@@ -89,6 +90,11 @@ class ReferenceSubject:
     async def reconcile(self, operation: str, who: str, why: str) -> None:
         """Look again at an operation that rests."""
         await self._order(lambda: self._client.reconcile(operation, who=who, why=why))
+
+    async def decide(self, operation: str, who: str, why: str, state: str, job: str | None) -> None:
+        """Go on as a person decided."""
+        decision = Decision(who=who, why=why, state=LocalState(state), remote_job_id=job)
+        await self._order(lambda: self._client.decide(operation, decision))
 
     async def report(self) -> Sequence[Claim]:
         return [Claim(**msgspec.structs.asdict(each)) for each in await self._client.summaries()]

@@ -240,11 +240,12 @@ class JobsAdapter:
             value = msgspec.json.decode(body)
         except (msgspec.DecodeError, RecursionError):
             return None
-        if not isinstance(value, dict) or value.get("type") not in _EVENTS:
+        kind = value.get("type") if isinstance(value, dict) else None
+        if not isinstance(kind, str) or kind not in _EVENTS:
             return None  # a type that means nothing to us wakes nobody, or its sender could have us poll without end
         # An event steers nothing by itself, so no address in it is ever used: nothing was asked, so no origin matches.
         job = _report("", value.get("data"))
-        return None if job is None else Event(type=value["type"], job=job)
+        return None if job is None else Event(type=kind, job=job)
 
 
 def _jobs_path(operation: Operation) -> str:

@@ -67,6 +67,9 @@ class Subject:
     async def reconcile(self, operation: str, who: str, why: str) -> None:
         await self.inner.reconcile(operation, who, why)
 
+    async def decide(self, operation: str, who: str, why: str, state: str, job: str | None) -> None:
+        await self.inner.decide(operation, who, why, state, job)
+
     async def report(self) -> Sequence[Claim]:
         return await self.inner.report()
 

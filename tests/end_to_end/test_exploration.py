@@ -10,7 +10,8 @@ from harness.runner import run
 from harness.subjects import resolve
 from harness.subjects.reference import build
 from harness.verdict import Verdict
-from scenarios.model import Scenario
+from scenarios.dumping import dump
+from scenarios.loading import load
 
 ReferenceClient = machine_for(build).TestCase
 """The machine in someone's own suite: one line."""
@@ -37,8 +38,8 @@ def test_a_broken_client_is_found_shrunk_and_saved_and_the_file_replays(broken: 
     found = explore(subject, examples=300, steps=20, seed=1, save=tmp_path)
     assert found.verdict is Verdict.FAIL
     assert found.saved_scenario is not None
-    scenario = Scenario.load(Path(found.saved_scenario))
-    assert len(scenario.steps) <= 6, scenario.dump_yaml()
+    scenario = load(Path(found.saved_scenario))
+    assert len(scenario.steps) <= 6, dump(scenario)
     again = run(scenario, subject)
     assert [finding.rule for finding in again.outcome.findings][:1] == [found.findings[0].rule]
     assert run(scenario, resolve()).outcome.findings == ()

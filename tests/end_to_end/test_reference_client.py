@@ -15,7 +15,13 @@ from harness.verdict import Verdict
 from scenarios.loading import load_catalogue
 
 CATALOGUE = load_catalogue()
-W10 = ["lost-create-response", "crash-before-first-poll", "cancel-race-completion-wins", "duplicate-webhook", "stale-lease"]
+W10 = [
+    "lost-create-response",
+    "crash-before-first-poll",
+    "cancel-race-completion-wins",
+    "duplicate-webhook",
+    "stale-lease",
+]
 
 
 def explain(result: Result) -> str:
@@ -59,7 +65,9 @@ def test_a_worker_is_really_killed_and_another_process_carries_on(real_runs: dic
     starts = [entry.fact.life for entry in history if isinstance(entry.fact, WorkerStarted)]
     assert starts == [1, 2]
     recorded = [entry for entry in history if isinstance(entry.fact, StateRecorded)]
-    before = [entry.fact.after for entry in recorded if entry.seq < ends[0].seq and isinstance(entry.fact, StateRecorded)]
+    before = [
+        entry.fact.after for entry in recorded if entry.seq < ends[0].seq and isinstance(entry.fact, StateRecorded)
+    ]
     after = [entry.fact for entry in recorded if entry.seq > ends[0].seq and isinstance(entry.fact, StateRecorded)]
     # The second process goes on from the record of the first: it does not create, it observes.
     assert before[-1] == "accepted"
@@ -85,9 +93,7 @@ def test_the_same_seed_gives_the_same_history_byte_for_byte_in_other_processes(n
     digests = {here.outcome.history_sha256}
     for hash_seed in ("1", "2"):
         command = [sys.executable, "-m", "harness", "replay", name, "--seed", "7", "--json", "-"]
-        done = subprocess.run(
-            command, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": hash_seed}
-        )
+        done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": hash_seed})
         digests |= {each["history_sha256"] for each in json.loads(done.stdout)["runs"]}
     assert len(digests) == 1
 

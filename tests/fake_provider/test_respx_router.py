@@ -105,14 +105,16 @@ class TestWhatGoesWrong:
             assert [type(fact) for fact in here.facts].count(FaultStruck) == 1
 
     def test_a_reset_is_a_read_error(self, place: Callable[..., Any], synchronous: bool) -> None:
-        with place({"kind": "connection_reset", "at": "create#1:committed"}) as here, pytest.raises(
-            here.library.ReadError
+        with (
+            place({"kind": "connection_reset", "at": "create#1:committed"}) as here,
+            pytest.raises(here.library.ReadError),
         ):
             here.seen(synchronous=synchronous)
 
     def test_a_cut_answer_is_a_protocol_error_of_the_body(self, place: Callable[..., Any], synchronous: bool) -> None:
-        with place({"kind": "answer_cut", "at": "create#1:answering"}) as here, pytest.raises(
-            here.library.RemoteProtocolError, match="without sending complete"
+        with (
+            place({"kind": "answer_cut", "at": "create#1:answering"}) as here,
+            pytest.raises(here.library.RemoteProtocolError, match="without sending complete"),
         ):
             here.seen(synchronous=synchronous)
 

@@ -182,12 +182,12 @@ def _through_respx_synchronously(contract: Contract, library: Library) -> Run:
     made = httpx.Client if library == "httpcore" else httpx2.Client
     with ProviderRouter(engine, using=library, wait=loop.run_until_complete), made(trust_env=False) as client:
 
-            async def call(method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> Seen:
-                return _kept(client.request(method, f"{URL}{path}", headers=headers, content=body))
+        async def call(method: str, path: str, headers: dict[str, str], body: bytes | None = None) -> Seen:
+            return _kept(client.request(method, f"{URL}{path}", headers=headers, content=body))
 
-            story = _story(call, clock, engine.boundary)
-            with pytest.raises(StopIteration) as ended:  # it never waits: each call is at its end when it returns
-                story.send(None)
+        story = _story(call, clock, engine.boundary)
+        with pytest.raises(StopIteration) as ended:  # it never waits: each call is at its end when it returns
+            story.send(None)
     loop.run_until_complete(engine.close())
     loop.close()
     return facts, ended.value.value

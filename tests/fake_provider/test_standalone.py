@@ -249,7 +249,8 @@ def test_a_session_is_ended_and_the_default_one_begins_anew() -> None:
         ({"contract": {"create_answer": "synchronous", "webhooks": {"enabled": True}}}, 422, "has no webhooks"),
         ({"faults": [{"kind": "kill", "at": "create#1:committed"}]}, 422, "client's host, out of reach"),
         ({"faults": [{"kind": "answer_lost", "at": "create#1:received"}]}, 422, "it can at create:committed"),
-        ({"dialect": "soap"}, 409, "there is no dialect 'soap'; one of jobs"),
+        ({"dialect": "soap"}, 422, "there is no dialect 'soap'; one of jobs"),
+        ({"dialect": "openai-batch", "contract": "careful"}, 422, "cannot write down this contract"),
         ({"name": "default"}, 409, "there is a session 'default' already"),
         ({"name": "../x"}, 422, "name: String should match pattern"),
         ({"nmae": "x"}, 422, "nmae: Extra inputs"),
@@ -340,5 +341,16 @@ def test_both_apis_describe_themselves(document: str) -> None:
         text = json.dumps(told)
         for reference in {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}:
             assert reference in told["components"]["schemas"]
+
+    serve(story)
+
+
+def test_a_session_promises_what_its_dialect_does_where_nothing_else_is_said() -> None:
+    async def story(desk: Desk) -> None:
+        session = await desk.open(dialect="openai-batch")
+        listed = await desk.provider.get(f"{session['base_url']}/v1/batches")
+        assert listed.json() == {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
+        document = await desk.control.get(f"/sessions/{session['name']}/openapi.json")
+        assert "/v1/batches/{batch}/cancel" in json.dumps(document.json())
 
     serve(story)

@@ -4,7 +4,8 @@ from typing import Any, get_args
 
 import pytest
 
-from harness.applicability import why_not
+from harness.applicability import retold, why_not, why_not_patched
+from harness.patching import Marks
 from harness.subject import Capability
 from scenarios.loading import load_catalogue
 from scenarios.model import Scenario
@@ -43,3 +44,54 @@ def test_a_story_that_needs_more_says_what(more: dict[str, Any], need: Capabilit
 
 def test_every_story_of_the_catalogue_applies_to_a_client_that_can_do_everything() -> None:
     assert [name for name, each in load_catalogue().items() if why_not(each, get_args(Capability))] == []
+
+
+# -- patched
+
+
+OPENAI = Marks(dialect="openai-batch", capabilities=frozenset())
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"faults": [{"kind": "kill", "at": "create#1:committed"}]}, "kills or freezes"),
+        ({"faults": [{"kind": "stop", "at": "create#1:committed", "for_s": 1}]}, "kills or freezes"),
+        ({"steps": [SUBMIT, {"at": 1, "do": "kill", "worker": "w1"}]}, "kills or freezes"),
+        ({"steps": [SUBMIT, {"at": 1, "do": "cancel", "operation": "op-1"}]}, "to cancel"),
+        ({"workers": 2}, "several workers"),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["jobs", "openai-batch"])
+def test_patched_code_is_not_part_of_stories_about_its_machine(more: dict[str, Any], reason: str, dialect: str) -> None:
+    assert reason in (why_not_patched(story(**more), Marks(dialect=dialect, capabilities=frozenset())) or "")
+
+
+def test_a_story_the_dialect_has_words_for_is_told_as_it_stands() -> None:
+    scenario = story(ends={"op-1": ["succeeded"]})
+    assert retold(scenario, "jobs") is scenario
+
+
+def test_another_story_is_told_under_the_dialects_contract_and_its_own_promises() -> None:
+    told = retold(story(contract={"cancel": {"takes_s": 3}}, ends={"op-1": ["succeeded"]}), "openai-batch")
+    assert told is not None
+    assert (told.contract.cancel.takes_s, told.contract.cancel.method) == (3, "post")
+    assert told.contract.idempotency.mechanism == "none"
+    assert not told.ends, "they were expected under another contract"
+
+
+@pytest.mark.parametrize(
+    "contract", [{"create_answer": "synchronous"}, {"result": {"kind": "signed_url"}}, "azure-like", "aip-like"]
+)
+def test_a_story_about_what_the_dialect_cannot_promise_is_left_out(contract: Any) -> None:
+    assert retold(story(contract=contract), "openai-batch") is None
+    assert "promises" in (why_not_patched(story(contract=contract), OPENAI) or "")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"kind": "token_forgotten", "at": "create#1:committed"}, {"kind": "answer_lost", "at": "create#2:committed"}],
+)
+def test_a_fault_at_a_second_create_is_left_out_where_nobody_may_make_one(fault: dict[str, Any]) -> None:
+    assert "a create sent again" in (why_not_patched(story(faults=[fault]), OPENAI) or "")
+    assert why_not_patched(story(faults=[fault]), Marks(dialect="jobs", capabilities=frozenset())) is None

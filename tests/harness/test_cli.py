@@ -122,7 +122,9 @@ def test_check_runs_every_story_of_the_catalogue_in_every_mode_that_story_and_cl
     from scenarios.loading import load_catalogue
 
     assert jobsworth("check").exit_code == 0
-    expected = [(name, mode) for name, scenario in load_catalogue().items() for mode in scenario.modes]
+    expected = [
+        (name, mode) for name, scenario in load_catalogue().items() for mode in scenario.modes if mode in ground.modes
+    ]
     assert sorted((job.scenario.name, job.mode) for job in ground.jobs) == sorted(expected)
 
 
@@ -264,6 +266,7 @@ def exploration(verdict: Verdict) -> Exploration:
         transitions_seen={"accepted -> observing": 20},
         faults_struck_by_kind={"kill": 3, "stop": 4},
         commit_points_struck={"received": 7},
+        contract_values_seen={"create_answer=accepted_202": 20},
         findings=(finding,) if found else (),
         saved_scenario="found/here.yaml" if found else None,
         reproduce="jobsworth replay found/here.yaml" if found else "jobsworth explore --seed 3",

@@ -57,3 +57,20 @@ def test_what_programs_log_is_kept_where_it_is_asked_for(tmp_path: Path) -> None
     assert {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "logs").iterdir()} == {
         "a-story.w1-op-1-1.log": "I was here\n"
     }
+
+
+def test_a_marked_factory_is_run_patched_and_in_no_other_mode() -> None:
+    spec = "examples.python_openai.naive:build"
+    result = jobsworth("replay", "lost-create-response", spec)
+    assert "op-1 has 2 jobs" in result.output
+    assert f"reproduce: jobsworth replay lost-create-response {spec} --mode patched --seed 0" in result.output
+    assert result.exit_code == 1
+    refused = jobsworth("check", spec, "--mode", "simulated")
+    assert f"{spec} cannot run simulated; it can run patched" in refused.output
+    assert refused.exit_code == 2
+
+
+def test_to_serve_a_contract_the_dialect_has_no_words_for_is_wrong_use() -> None:
+    result = jobsworth("serve", "--dialect", "openai-batch", "--contract", "careful")
+    assert "--dialect openai-batch cannot write down this contract: " in result.output
+    assert result.exit_code == 2

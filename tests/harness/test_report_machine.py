@@ -46,6 +46,7 @@ def explored(**changes: Any) -> ExploreReport:
         "transitions_seen": {"accepted -> observing": 3},
         "faults_struck_by_kind": {"kill": 2},
         "commit_points_struck": {"committed": 2},
+        "contract_values_seen": {"create_answer=accepted_202": 20},
         "findings": (),
         "reproduce": "jobsworth explore --seed 1",
     }

@@ -43,7 +43,7 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("reference_client/workflow.py", "import time", "the reference client decides purely"),
         ("fake_provider/provider.py", "import random", "the provider's core is pure"),
         ("harness/verdict.py", "import asyncio", "judging is pure"),
-        ("harness/course.py", "import reference_client.polling", "in one room only"),
+        ("harness/course.py", "import reference_client.polling", "in two rooms only"),
     ],
 )
 def test_a_line_in_the_wrong_direction_breaks_them(copy: Path, module: str, line: str, broken: str) -> None:

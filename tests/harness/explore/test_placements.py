@@ -5,6 +5,7 @@ import pytest
 from fake_provider.facts import CommitPoint, Endpoint
 from fake_provider.faults import KINDS
 from harness.explore.placements import Place, Placement, plain_treatments, stage, treatments
+from scenarios.dumping import dump
 from scenarios.loading import parse
 from scenarios.model import Scenario, Start, Submit
 
@@ -47,7 +48,7 @@ def test_every_placement_makes_a_scenario_that_can_be_written_and_read_back(plac
         scenario = Scenario.model_validate(stage(story, (placed,)).model_dump())
         assert scenario.faults == (placed.fault(),)
         assert str(scenario.faults[0].at) == f"{place.endpoint}#2:{treatment.point}"
-    assert parse(scenario.dump_yaml()) == scenario
+    assert parse(dump(scenario)) == scenario
 
 
 def test_a_killed_worker_is_started_again_a_second_later() -> None:

@@ -11,7 +11,7 @@ from harness.stage import SubjectError
 from harness.subjects import resolve
 from harness.subjects.resolve import Subject
 from harness.verdict import Verdict
-from scenarios.loading import find
+from scenarios.loading import find, load
 from scenarios.model import Scenario, Submit
 
 BRIEF = Scenario(
@@ -36,7 +36,7 @@ def test_the_reference_client_is_swept_without_a_finding_and_the_counts_add_up()
 
 
 def test_several_processes_come_to_the_same_as_one() -> None:
-    one, two = (sweep(resolve(), [BRIEF], faults=2, most_runs=150, cores=cores) for cores in (1, 2))
+    one, two = (sweep(resolve(), [BRIEF], faults=2, most_runs=60, cores=cores) for cores in (1, 2))
     assert msgspec.structs.replace(one, seconds=0) == msgspec.structs.replace(two, seconds=0)
 
 
@@ -53,10 +53,10 @@ def test_a_limit_on_runs_is_kept_and_what_it_left_is_counted() -> None:
 )
 def test_what_breaks_a_rule_is_shrunk_and_saved_and_replays(broken: str, rule: str, tmp_path: Path) -> None:
     subject = resolve(f"tests.broken_clients.{broken}:build")
-    found = sweep(subject, [BRIEF], cores=1, save=tmp_path)
+    found = sweep(subject, [BRIEF], cores=1, most_runs=90, save=tmp_path)
     assert found.verdict is Verdict.FAIL
     assert rule in {finding.rule for finding in found.findings}
-    saved = Scenario.load(tmp_path / f"swept-{rule}.yaml")
+    saved = load(tmp_path / f"swept-{rule}.yaml")
     assert str(tmp_path / f"{saved.name}.yaml") in found.saved_scenarios
     assert len(saved.faults) <= 1
     assert rule in {finding.rule for finding in run(saved, subject).outcome.findings}

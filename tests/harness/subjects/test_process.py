@@ -21,6 +21,7 @@ from harness.runner import Result, capabilities_of, run
 from harness.stage import SubjectBroken, SubjectError
 from harness.subjects import Subject, process
 from harness.verdict import Verdict
+from scenarios.dumping import dump
 from scenarios.model import Scenario
 
 PREAMBLE = """
@@ -107,7 +108,10 @@ def test_a_subject_in_order_passes(subject: Write) -> None:
     ("program", "reason"),
     [
         ("time.sleep(600)", "did not answer the start command within 1 s.* standard error: nothing"),
-        ("print('no module foo', file=sys.stderr); sys.exit(3)", "ended before .* exit status 3.* standard error: no module foo"),
+        (
+            "print('no module foo', file=sys.stderr); sys.exit(3)",
+            "ended before .* exit status 3.* standard error: no module foo",
+        ),
         ("say(reply=json.loads(input())['id'], ok=False, error='no licence')", "refused to start: no licence"),
         ("say(reply=json.loads(input())['id'], ok=True, protocol=7)\ninput()", "speaks protocol 7, .* speaks 1"),
         ("started(next(commands)); time.sleep(600)", "w1 hangs: no reply to the .* command .*within 0.5 s"),
@@ -214,6 +218,8 @@ MOMENTS = {
     + ANSWERS_ALL.replace("        if command", "        enter('here', start)\n        if command").replace(
         "human_decision_required", "observing"
     ),
+    "one-shot": DIARY
+    + "enter('here', {'base_url': os.environ['PROVIDER_URL'], 'state_dir': os.environ['STATE_DIR']}); time.sleep(600)",
     "while-it-is-stopping": DIARY
     + ANSWERS_ALL.replace("            break", "            enter('here', start); time.sleep(600)"),
 }
@@ -257,10 +263,11 @@ def is_open(url: str) -> bool:
 def test_a_harness_that_is_ended_leaves_no_process_and_no_port(
     moment: str, number: signal.Signals, tmp_path: Path, diary: Path, subject: Write
 ) -> None:
-    (tmp_path / "a-story.yaml").write_text(story(drain_s=60).dump_yaml(), encoding="utf-8")
+    (tmp_path / "a-story.yaml").write_text(dump(story(drain_s=60)), encoding="utf-8")
     command = subject(MOMENTS[moment]).command or ()
+    one_shot = ["--one-shot"] if moment == "one-shot" else []
     with subprocess.Popen(  # noqa: S603  the harness itself
-        [sys.executable, "-m", "harness", "replay", str(tmp_path / "a-story.yaml"), "--", *command],
+        [sys.executable, "-m", "harness", "replay", str(tmp_path / "a-story.yaml"), *one_shot, "--", *command],
         env={**os.environ, "DIARY": str(diary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
