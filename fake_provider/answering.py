@@ -99,12 +99,18 @@ class Desk:
                     if passage.error is not None:
                         raise passage.error
                     return _WRITTEN if self._written else _hang_up(self._request)  # the client's host is dead
-        except (asyncio.CancelledError, ConnectionError):
-            passage.abandon()
-            if self._to_send is not None:
-                self._to_send.fate = Fate.ABANDONED
-                passage.sent()
+        except asyncio.CancelledError:
+            self._abandon(passage)
             raise
+        except ConnectionError:  # the client hung up between two looks at it
+            self._abandon(passage)
+            return _hang_up(self._request)
+
+    def _abandon(self, passage: Passage) -> None:
+        passage.abandon()
+        if self._to_send is not None:
+            self._to_send.fate = Fate.ABANDONED
+            passage.sent()
 
     async def _something_to_do(self) -> None:
         if self._to_begin is None and self._to_send is None and not self._over:

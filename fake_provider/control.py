@@ -17,7 +17,7 @@ from fake_provider.facts import FaultsHealed
 from fake_provider.faults import AnyFault
 from fake_provider.openapi import Described, document
 from fake_provider.provider import ControlError
-from fake_provider.server import LOGGER, LOOPBACK, problem
+from fake_provider.server import BACKLOG, CLOSING_S, LOGGER, LOOPBACK, problem
 from fake_provider.sessions import HostOutOfReach, NoSuchSession, Session, Sessions, SessionsFull, SessionTerms
 from fake_provider.wire import MAX_BODY_BYTES
 
@@ -379,9 +379,11 @@ class Control:
         for call in CALLS:
             app.router.add_route(call.method, call.path, call.handler)
         # Handlers are cancelled when their client hangs up, or a stream would outlive its reader.
-        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0, logger=LOGGER)
+        self._runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, shutdown_timeout=CLOSING_S, logger=LOGGER
+        )
         await self._runner.setup()
-        await web.TCPSite(self._runner, LOOPBACK, port).start()
+        await web.TCPSite(self._runner, LOOPBACK, port, backlog=BACKLOG).start()
         url[0] = f"http://{LOOPBACK}:{self._runner.addresses[0][1]}"
         return url[0]
 

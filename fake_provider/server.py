@@ -19,10 +19,17 @@ from fake_provider.engine import Engine
 from fake_provider.webhooks import Attempt
 from fake_provider.wire import MAX_BODY_BYTES, Request
 
-__all__ = ["LOGGER", "LOOPBACK", "Place", "Router", "Server", "WebhookPost", "problem"]
+__all__ = ["BACKLOG", "CLOSING_S", "LOGGER", "LOOPBACK", "Place", "Router", "Server", "WebhookPost", "problem"]
 
 LOOPBACK: Final = "127.0.0.1"
 """The only interface it listens on: a fake provider is nobody else's business."""
+
+BACKLOG: Final = 1_024
+"""Connections that may wait to be accepted: past that the kernel lets a client wait for a second and more."""
+
+CLOSING_S: Final = 0.05
+"""A request that is under way when a port closes has so long to end; then its connection is cut. (aiohttp takes 0 for
+ever.)"""
 
 _PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](?::[0-9]{1,5})?")
 
@@ -81,10 +88,10 @@ class Server:
     async def _listen(self, door: "_Door", port: int) -> str:
         # Handlers are cancelled when their client hangs up: that is how an abandoned exchange is noticed.
         server = web.Server(door.handle, handler_cancellation=True, access_log=None, logger=LOGGER)
-        runner = web.ServerRunner(server, shutdown_timeout=0)
+        runner = web.ServerRunner(server, shutdown_timeout=CLOSING_S)
         await runner.setup()
         self._runners.append(runner)
-        await web.TCPSite(runner, LOOPBACK, port).start()
+        await web.TCPSite(runner, LOOPBACK, port, backlog=BACKLOG).start()
         bound = runner.addresses[0][1]
         door.authority = f"{LOOPBACK}:{bound}"
         return f"http://{door.authority}"

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 import harness.rules  # noqa: F401  enters every rule in the book
-from fake_provider.contract import Contract
+from fake_provider.contract import CancelEffect, Contract
 from fake_provider.factlog import Logged
 from harness.history import Entry, RunStarted
 from harness.rules.judge import Judge, Judgement
@@ -58,13 +58,14 @@ class WireJudgement(msgspec.Struct, frozen=True, kw_only=True):
     proofs: Mapping[int, Entry]  # the facts that the findings cite, by number
 
 
-def rules_for(*, manual_clock: bool) -> tuple[RuleInfo, ...]:
+def rules_for(contract: Contract, *, manual_clock: bool) -> tuple[RuleInfo, ...]:
     """Return the rules that a session is judged by."""
-    return tuple(
-        rule
-        for rule in all_rules()
-        if rule.needs is Needs.WIRE and rule.id not in UNSEEN and not (manual_clock and rule.id in TIMED)
-    )
+    left_out = set(UNSEEN)
+    if manual_clock:
+        left_out |= TIMED
+    if contract.cancel.effect is CancelEffect.UNSUPPORTED:
+        left_out.add("obeys-retry-after")  # to look at once is all that a client can do when it is told to stop
+    return tuple(rule for rule in all_rules() if rule.needs is Needs.WIRE and rule.id not in left_out)
 
 
 def judge_wire(
@@ -77,7 +78,7 @@ def judge_wire(
         origin: where the provider is.
         manual_clock: the session's time does not pass by itself.
     """
-    judge = Judge(rules_for(manual_clock=manual_clock))
+    judge = Judge(rules_for(contract, manual_clock=manual_clock))
     agreed = RunStarted(
         scenario=session,
         mode="process",

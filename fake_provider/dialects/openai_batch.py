@@ -14,10 +14,7 @@ all of them failed there is no output file, and the error file is the result. Ro
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from email.message import Message
-from email.parser import BytesParser
-from email.policy import HTTP
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
@@ -40,13 +37,13 @@ from fake_provider.calls import (
     Refused,
     Reply,
     Served,
-    Upload,
     Uploaded,
 )
 from fake_provider.contract import (
     Cancel as CancelTerms,
 )
 from fake_provider.contract import (
+    CancelEffect,
     CancelMethod,
     Contract,
     CreateAnswer,
@@ -59,6 +56,15 @@ from fake_provider.contract import (
     RetryAfter,
     Status,
 )
+from fake_provider.dialects.openai_batch_document import (
+    BATCHES,
+    FILES,
+    LONGEST_PAGE,
+    MOST_METADATA,
+    WORDS,
+    describe_batches,
+)
+from fake_provider.dialects.openai_batch_uploads import read_upload
 from fake_provider.facts import Endpoint
 from fake_provider.lifecycle import JobState
 from fake_provider.results import Row, canonical_json
@@ -66,23 +72,10 @@ from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
 
 __all__ = ["DIALECT", "OpenAIBatchDialect"]
 
-_FILES: Final = "/v1/files"
-_BATCHES: Final = "/v1/batches"
 _WINDOW_S: Final = 86_400
 _FINALIZING: Final = 90  # per cent: from here on the files are being written
-_MOST_ITEMS: Final = 50_000  # as published
-_MOST_METADATA: Final = 16
-_LONGEST_PAGE: Final = 100
 _RESULT_FILE: Final = re.compile(r"file-(result|errors)-([0-9a-f]{16})")
 
-_WORDS: Final[Mapping[str, str]] = {
-    JobState.QUEUED: "validating",
-    JobState.RUNNING: "in_progress",
-    JobState.CANCELLING: "cancelling",
-    JobState.SUCCEEDED: "completed",
-    JobState.FAILED: "failed",
-    JobState.CANCELLED: "cancelled",
-}
 _STATES: Final = {state.value: state for state in JobState}
 _STATUS_OF: Final = {
     Problem.UNAUTHORIZED: 401,
@@ -168,8 +161,8 @@ class OpenAIBatchDialect:
         reply: Reply,
         *,
         call: Call,
-        request: Request,  # noqa: ARG002  no answer here holds a URL
-        contract: Contract,  # noqa: ARG002  what it promises is in the reply
+        request: Request,
+        contract: Contract,
         now: float,  # noqa: ARG002  the reply knows its times
         request_id: str,
     ) -> Answer:
@@ -200,7 +193,10 @@ class OpenAIBatchDialect:
                     request_id=request_id,
                 )
             case Refused():
-                return _refused(reply, request_id)
+                answer = _refused(reply, request_id)
+                if reply.problem is Problem.METHOD_NOT_ALLOWED:
+                    return answer.with_header("Allow", _allowed(request.path, contract))
+                return answer
         raise TypeError(f"the openai-batch dialect cannot write a {type(reply).__name__}")
 
     def trouble(self, status: int, detail: str) -> Answer:
@@ -216,22 +212,12 @@ class OpenAIBatchDialect:
         now: float,
         base_url: str,  # noqa: ARG002  no event holds a URL
     ) -> tuple[str, bytes]:
-        name = kind or f"batch.{_WORDS.get(view.state, view.state)}"
+        name = kind or f"batch.{WORDS.get(view.state, view.state)}"
         body = {"object": "event", "id": event, "type": name, "created_at": int(now), "data": {"id": view.id}}
         return name, _ENCODE(body)
 
     def openapi(self, contract: Contract, base_url: str) -> dict[str, Any]:
-        return {
-            "openapi": "3.1.0",
-            "info": {"title": f"A fake Batch API, contract {contract.name}", "version": "1"},
-            "servers": [{"url": base_url}],
-            "security": [{"bearer": []}],
-            "paths": _PATHS,
-            "components": {
-                "schemas": _SCHEMAS,
-                "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            },
-        }
+        return describe_batches(contract, base_url)
 
 
 DIALECT: Final = OpenAIBatchDialect()
@@ -239,9 +225,9 @@ DIALECT: Final = OpenAIBatchDialect()
 
 def _route(request: Request, contract: Contract) -> Call:
     method, path = request.method, request.path
-    if path == _FILES:
-        return _read_upload(request) if method == "POST" else _wrong_method(path)
-    if path == _BATCHES:
+    if path == FILES:
+        return read_upload(request) if method == "POST" else _wrong_method(path)
+    if path == BATCHES:
         if method == "POST":
             return _read_create(request, contract)
         return _read_browse(request.query) if method == "GET" else _wrong_method(path)
@@ -279,8 +265,8 @@ def _read_file(name: str, *, content: bool) -> Call:
 def _read_browse(query: str) -> Call:
     asked = dict(parse_qsl(query))
     limit = asked.get("limit", "20")
-    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:4]) <= _LONGEST_PAGE):
-        return _refuse(Endpoint.LOOKUP, Problem.INVALID_REQUEST, f"limit: not a number from 1 to {_LONGEST_PAGE}")
+    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:4]) <= LONGEST_PAGE):
+        return _refuse(Endpoint.LOOKUP, Problem.INVALID_REQUEST, f"limit: not a number from 1 to {LONGEST_PAGE}")
     return Browse(after=asked.get("after"), limit=int(limit))
 
 
@@ -326,66 +312,11 @@ def _read_body(body: bytes) -> tuple[dict[str, Any], str | None]:
     metadata = document.get("metadata")
     if metadata is not None and not (
         isinstance(metadata, dict)
-        and len(metadata) <= _MOST_METADATA
+        and len(metadata) <= MOST_METADATA
         and all(isinstance(value, str) for value in metadata.values())
     ):
-        return document, f"metadata: not an object of at most {_MOST_METADATA} strings"
+        return document, f"metadata: not an object of at most {MOST_METADATA} strings"
     return document, None
-
-
-def _read_upload(request: Request) -> Call:
-    if len(request.body) > MAX_BODY_BYTES:
-        return _refuse(Endpoint.OTHER, Problem.TOO_LARGE, f"a body has at most {MAX_BODY_BYTES} bytes")
-    form = _read_form(request)
-    if "file" not in form or "purpose" not in form:
-        detail = "an upload is multipart/form-data with the parts file and purpose"
-        return _refuse(Endpoint.OTHER, Problem.INVALID_REQUEST, detail)
-    content, purpose = _payload(form["file"]), _payload(form["purpose"]).decode(errors="replace")
-    items, complaint = _read_lines(content) if purpose == "batch" else ((), "the file's purpose is not batch")
-    name = form["file"].get_filename() or "upload"
-    return Upload(name=name, purpose=purpose, content=content, items=items, complaint=complaint)
-
-
-def _read_form(request: Request) -> dict[str, Message]:
-    """Return the parts of a multipart body by name; none where it is no such thing."""
-    kind = request.headers.get("content-type", "")
-    if not kind.lower().startswith("multipart/form-data") or "\r" in kind or "\n" in kind:
-        return {}
-    head = f"Content-Type: {kind}\r\n\r\n".encode("latin-1", errors="replace")
-    whole = BytesParser(policy=HTTP).parsebytes(head + request.body)
-    parts = whole.get_payload() if whole.is_multipart() else []
-    named: dict[str, Message] = {}
-    for part in parts:
-        if isinstance(part, Message) and part.get_content_disposition() == "form-data":
-            named[str(part.get_param("name", header="content-disposition"))] = part
-    return named
-
-
-def _payload(part: Message) -> bytes:
-    payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
-
-
-def _read_lines(content: bytes) -> tuple[tuple[str, ...], str | None]:
-    """Return the ``custom_id`` of each request in a JSONL file, and what is wrong with the first bad line."""
-    items: dict[str, None] = {}
-    lines = [line for line in content.splitlines() if line.strip()]
-    for number, line in enumerate(lines, start=1):
-        try:
-            request = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            return (), f"line {number}: this line is not parseable as valid JSON"
-        custom_id = request.get("custom_id") if isinstance(request, dict) else None
-        if not isinstance(custom_id, str):
-            return (), f"line {number}: custom_id: missing, or not a string"
-        if custom_id in items:
-            return (), f"line {number}: the custom_id {custom_id!r} is used already"
-        if request.get("method") != "POST" or not isinstance(request.get("url"), str):
-            return (), f"line {number}: a request has the method POST and a url"
-        items[custom_id] = None
-    if not items or len(items) > _MOST_ITEMS:
-        return (), f"a batch has 1 to {_MOST_ITEMS} requests, and this file {len(items)}"
-    return tuple(items), None
 
 
 def _line(row: Row) -> bytes:
@@ -405,7 +336,7 @@ def _line(row: Row) -> bytes:
 
 def _batch(view: JobView) -> tuple[str, dict[str, Any]]:
     """Return a batch's status and the batch as written."""
-    status = _WORDS.get(view.state, view.state)
+    status = WORDS.get(view.state, view.state)
     if view.state == JobState.RUNNING and (view.progress or 0) >= _FINALIZING:
         status = "finalizing"
     memo = view.memo or {}
@@ -532,103 +463,24 @@ def _error(message: str, code: str, status: int) -> bytes:
     return _ENCODE({"error": _problem(message, code, status)})
 
 
+def _allowed(path: str, contract: Contract) -> str:
+    """Return the methods that a path takes."""
+    if path == BATCHES:
+        return "GET, POST"
+    if path == FILES:
+        return "POST"
+    if path.startswith(BATCHES) and path.endswith("/cancel"):
+        return "" if contract.cancel.effect is CancelEffect.UNSUPPORTED else "POST"
+    return "GET"
+
+
 def _refused(reply: Refused, request_id: str) -> Answer:
     status = _STATUS_OF.get(reply.problem, 400)
-    headers: tuple[tuple[str, str], ...] = (_JSON, ("x-request-id", request_id))
-    if reply.problem is Problem.METHOD_NOT_ALLOWED:
-        headers += (("Allow", "GET, POST"),)
     return Answer(
         status=status,
-        headers=headers,
+        headers=(_JSON, ("x-request-id", request_id)),
         body=_error(reply.detail, reply.problem, status),
         job=reply.job,
         problem=reply.problem,
         request_id=request_id,
     )
-
-
-# -- the OpenAPI document ----------------------------------------------------------------------------------------------
-
-_TEXT: Final = {"type": "string"}
-_MAYBE_TEXT: Final = {"type": ["string", "null"]}
-_NUMBER: Final = {"type": "integer"}
-_MAYBE_NUMBER: Final = {"type": ["integer", "null"]}
-_COUNTS: Final = dict.fromkeys(("total", "completed", "failed"), _NUMBER)
-_SCHEMAS: Final[dict[str, Any]] = {
-    "Error": {"type": "object", "required": ["error"], "properties": {"error": {"type": "object"}}},
-    "File": {
-        "type": "object",
-        "required": ["id", "object", "bytes", "created_at", "filename", "purpose", "status"],
-        "properties": {"id": _TEXT, "bytes": _NUMBER, "created_at": _NUMBER, "filename": _TEXT, "purpose": _TEXT},
-    },
-    "Batch": {
-        "type": "object",
-        "required": ["id", "object", "endpoint", "input_file_id", "completion_window", "status", "created_at"],
-        "properties": {
-            "id": _TEXT,
-            "status": {"enum": [*_WORDS.values(), "finalizing", "expired"]},
-            "output_file_id": _MAYBE_TEXT,
-            "error_file_id": _MAYBE_TEXT,
-            "completed_at": _MAYBE_NUMBER,
-            "request_counts": {"type": "object", "required": list(_COUNTS), "properties": _COUNTS},
-            "metadata": {"type": ["object", "null"], "additionalProperties": _TEXT},
-        },
-    },
-    "Batches": {
-        "type": "object",
-        "required": ["object", "data", "has_more"],
-        "properties": {"data": {"type": "array", "items": {"$ref": "#/components/schemas/Batch"}}},
-    },
-    "NewBatch": {
-        "type": "object",
-        "required": ["input_file_id", "endpoint", "completion_window"],
-        "properties": {
-            "input_file_id": _TEXT,
-            "endpoint": {"type": "string", "pattern": "^/v1/"},
-            "completion_window": {"const": "24h"},
-            "metadata": {"type": ["object", "null"], "additionalProperties": _TEXT, "maxProperties": _MOST_METADATA},
-        },
-    },
-}
-
-
-def _described(summary: str, schema: str | None, bad: Sequence[int], **more: Any) -> dict[str, Any]:
-    kind = "application/json" if schema is not None else "application/octet-stream"
-    good = {"$ref": f"#/components/schemas/{schema}"} if schema is not None else {}
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    answers: dict[str, Any] = {"200": {"description": "OK", "content": {kind: {"schema": good}}}}
-    answers |= {str(status): {"description": "An error", "content": error} for status in (401, *bad)}
-    return {"summary": summary, "responses": answers, **more}
-
-
-def _in_path(name: str) -> list[dict[str, Any]]:
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}]
-
-
-_PAGE: Final = [
-    {"name": "after", "in": "query", "schema": {"type": "string", "minLength": 1}},
-    {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": _LONGEST_PAGE}},
-]
-_FORM: Final = {
-    "type": "object",
-    "required": ["file", "purpose"],
-    "properties": {"file": {"type": "string", "contentMediaType": "application/octet-stream"}, "purpose": _TEXT},
-}
-_NEW: Final = {
-    "required": True,
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewBatch"}}},
-}
-_UPLOAD: Final = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
-_PATHS: Final[dict[str, Any]] = {
-    _FILES: {"post": _described("Upload a file.", "File", (400, 413), requestBody=_UPLOAD)},
-    f"{_FILES}/{{file}}": {"get": _described("Read of a file.", "File", (404,), parameters=_in_path("file"))},
-    f"{_FILES}/{{file}}/content": {"get": _described("Read a file.", None, (404,), parameters=_in_path("file"))},
-    _BATCHES: {
-        "post": _described("Create a batch.", "Batch", (400, 409, 413, 429), requestBody=_NEW),
-        "get": _described("List batches.", "Batches", (400, 404), parameters=_PAGE),
-    },
-    f"{_BATCHES}/{{batch}}": {"get": _described("Read a batch.", "Batch", (404,), parameters=_in_path("batch"))},
-    f"{_BATCHES}/{{batch}}/cancel": {
-        "post": _described("Cancel a batch.", "Batch", (404, 405, 409), parameters=_in_path("batch"))
-    },
-}

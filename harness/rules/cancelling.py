@@ -219,7 +219,7 @@ class StopCommandActedUpon(Rule):
             for entry in operation.claims.values()
         ):
             return False
-        if operation.held_until > begin.at + self.world.contract.status.retry_after_s:
+        if operation.held_until > begin.at:
             return False  # it was told to wait longer than usual
         command = operation.cancels[0]
         return all(
@@ -279,8 +279,12 @@ class ObservationContinuesAfterCancel(Rule):
 
     def _is_held(self, operation: Operation, cancelled: Entry, over: Entry) -> bool:
         """Whether a Retry-After kept the client from reading until the cancel's deadline, or nearly so."""
-        until = min(over.at, cancelled.at + self.world.time("cancel_deadline_s", 0))
-        return operation.held_until + self.world.longest_wait_s > until and operation.held_until > cancelled.at
+        world = self.world
+        until = min(over.at, cancelled.at + world.time("cancel_deadline_s", 0))
+        one_try_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1)) + world.time(
+            "request_timeout_s", 1
+        )
+        return operation.held_until > max(cancelled.at, until - one_try_s)
 
 
 @rule(id="cancel-unconfirmed-only-after-deadline", requirement="W6.5", needs=Needs.REPORT)

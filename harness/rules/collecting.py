@@ -245,7 +245,7 @@ class FinishedResultNotLost(Rule):
             else None
         )
         proof = intact or success
-        if proof is None:
+        if proof is None or self._is_foreign(operation, proof):
             return
         self.judged += 1
         allowed = self.honest if intact is not None else self.honest | self.lost
@@ -257,3 +257,9 @@ class FinishedResultNotLost(Rule):
                 proof.ended,
                 entry,
             )
+
+    def _is_foreign(self, operation: Operation, exchange: Exchange) -> bool:
+        """Whether what an exchange was about is another operation's job, so that it is right not to take it."""
+        named = exchange.request.job or (exchange.answer and exchange.answer.job) or ""
+        job = self.world.jobs.get(named)
+        return job is not None and job.fact.operation not in {None, operation.id}

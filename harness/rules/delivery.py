@@ -7,15 +7,64 @@ from typing import Final
 
 from fake_provider.contract import Mechanism
 from fake_provider.facts import Endpoint
+from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import Exchange, Operation, is_rejection
+from harness.rules.views import JUDGES_THE_REQUEST, Exchange, Operation, is_rejection
 from harness.rules.words import answered, at, seconds, sent
+from harness.rules.world import World
 from harness.verdict import Finding
 
 __all__: list[str] = []
 
 TOKEN_BITS: Final = 128  # W2.1
 FEWEST_DISTINCT: Final = 8  # 32 random hex digits show fewer than this once in 10 million tokens
+
+
+@rule(id="careless-replay-noticed", requirement="W2.3", needs=Needs.REPORT)
+class CarelessReplayNoticed(Rule):
+    """A create that is answered with the job of another request does not tie that job to the operation.
+
+    A careful provider refuses a token that comes with another request; a careless one hands out what it made before.
+    The answer names whose job it is, and a client that does not look takes another one's result for its own.
+    """
+
+    endpoints = frozenset({Endpoint.CREATE})
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._foreign: dict[tuple[str, str], Exchange] = {}  # by operation and job: the answer that named it
+
+    def on_answer(self, exchange: Exchange) -> Iterator[Finding]:
+        answer, name = exchange.answer, exchange.operation
+        job = self.world.jobs.get((answer and answer.job) or "")
+        if answer is None or job is None or name is None or answer.from_fault or not exchange.in_hand:
+            return iter(())
+        if job.fact.operation not in {None, name}:
+            self.judged += 1
+            self._foreign.setdefault((name, job.id), exchange)
+        return iter(())
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.after != "human_decision_required":
+            yield from self._judge(entry, fact.operation, fact.remote_job, f"{fact.worker} recorded {fact.after}")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state != "human_decision_required":
+            yield from self._judge(entry, fact.operation, fact.remote_job, f"{fact.worker} claims {fact.state}")
+
+    def _judge(self, entry: Entry, name: str, remote_job: str | None, said: str) -> Iterator[Finding]:
+        told = self._foreign.get((name, remote_job or ""))
+        if told is None or self.world.operation(name).decided is not None or not self.first_time(name):
+            return
+        job = self.world.jobs[remote_job or ""]
+        yield self.finding(
+            f"{said} with job {job.id} for {name} {at(entry)}, after {sent(told)} was {answered(told)}; but that job "
+            f"was made of another request, for {job.fact.operation} {at(job.created)}. "
+            "Compare what the answer says of the job with what was asked for, and stop where they differ.",
+            job.created,
+            told.ended,
+            entry,
+        )
 
 
 class CreateRule(Rule):
@@ -268,7 +317,8 @@ class NoCreateAfterRejection(CreateRule):
     """After a definite rejection that surely reached the client, no create is sent for the operation.
 
     400, 404, 413, 422 and their like say "never" to this request; the identical request gets the identical answer.
-    (401, 403, 408, 409, 425 and 429 do not.)
+    (401, 403, 408, 409, 425 and 429 do not. Nor does a 404 and its like say anything of an earlier attempt that was not
+    answered, which the client may still try to resolve.)
     """
 
     def judge_create(self, exchange: Exchange, operation: Operation) -> Iterator[Finding]:
@@ -278,7 +328,8 @@ class NoCreateAfterRejection(CreateRule):
         self.judged += 1
         if not is_rejection(previous) or not self.world.surely_read(previous, by=exchange.request.worker):
             return
-        if self.licensed(exchange, operation):
+        unresolved = previous.previous is not None and previous.status not in JUDGES_THE_REQUEST
+        if unresolved or self.licensed(exchange, operation):
             return
         yield self.finding(
             f"{sent(exchange)} for {operation.id} goes out although {sent(previous)} was {answered(previous)}: a "

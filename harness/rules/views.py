@@ -12,6 +12,7 @@ from fake_provider.facts import AnswerEnded, Endpoint, Fate, JobCreated, Request
 from harness.history import Entry
 
 __all__ = [
+    "JUDGES_THE_REQUEST",
     "REDIRECTS",
     "RETRYABLE_REJECTIONS",
     "TERMINAL_STATES",
@@ -29,6 +30,10 @@ TERMINAL_STATES: Final = frozenset({"succeeded", "failed", "cancelled"})
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 RETRYABLE_REJECTIONS: Final = frozenset({401, 403, 408, 409, 425, 429})
 """4xx that say "not now" or "not you" rather than "never": no definite end of a create."""
+
+
+JUDGES_THE_REQUEST: Final = frozenset({400, 406, 413, 414, 415, 422})
+"""4xx that say what they say of the request itself, and so of every attempt that was made with it."""
 
 
 class Worker(msgspec.Struct):
@@ -129,8 +134,9 @@ class Operation(msgspec.Struct):
     events: dict[str, Entry] = {}  # the first genuine webhook of each type
     absent: Entry | None = None  # the last authoritative look-up that found nothing
     licence: Entry | None = None
+    grants: int = 0  # how often a person or the provider gave a reason for a call that is not due
     schedule: Exchange | None = None
-    held_until: float = 0.0  # by the longest Retry-After that the client may have read
+    held_until: float = 0.0  # by a Retry-After longer than the contract's, which the client may have read
     terminal_read: Exchange | None = None  # the read that showed the job's end, one read for certain if any was
     recorded: Entry | None = None  # the client's last history entry
     state: str | None = None  # and the local state after it
@@ -141,6 +147,11 @@ class Operation(msgspec.Struct):
     leases: dict[str, Lease] = {}  # by worker, as held
     top_lease: Lease | None = None  # with the highest fence
     claims: dict[str, Entry] = {}  # by worker, the last one
+
+    def allow(self, entry: Entry) -> None:
+        """Note that a person or the provider gave a reason for a call that is not due."""
+        self.licence = entry
+        self.grants += 1
 
     @property
     def decided(self) -> Entry | None:

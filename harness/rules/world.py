@@ -192,7 +192,7 @@ class World:
             elif operation.submitted is None:
                 operation.submitted = entry
             return
-        operation.licence = entry
+        operation.allow(entry)
         if fact.command == "cancel":
             operation.cancels.append(entry)
         else:
@@ -239,6 +239,8 @@ class World:
         name = fact.operation
         if name is None and fact.trace is not None:
             name = self.traced.get(fact.trace)  # a look-up need not carry the marker, and a job may be unknown
+        elif fact.job is not None and fact.trace is not None:
+            name = self._as_meant(fact, name)
         exchange.operation = name
         exchange.stray = name is None or fact.origin is not None or fact.job in self.shared_ids
         if name is None or fact.copy_of is not None or exchange.stray:
@@ -255,6 +257,15 @@ class World:
             operation.schedule = exchange
             if exchange.licence is not None and not self._on_its_way(exchange, exchange.licence):
                 operation.licence = None
+
+    def _as_meant(self, fact: RequestSent, name: str | None) -> str | None:
+        """Whose call it is when it names the job of one operation and bears the trace of another, to which the
+        provider had named that job too: the other one's, which believes that the job is its own.
+        """
+        tracer = self.traced.get(fact.trace or "")
+        if tracer is None or tracer == name or fact.job not in self.operation(tracer).naming:
+            return name
+        return tracer
 
     def _on_its_way(self, read: Exchange, licence: Entry) -> bool:
         """Whether a read may have left before the client had taken in what allows it one: it is not that one then."""
@@ -291,8 +302,9 @@ class World:
         operation = self.operation(name)
         if fact.endpoint is Endpoint.RESULT and not self.intact(exchange):
             operation.licence = entry
-        if exchange.maybe_read and fact.retry_after_s is not None:
-            operation.held_until = max(operation.held_until, entry.at + fact.retry_after_s)
+        asked_s = fact.retry_after_s
+        if exchange.maybe_read and asked_s is not None and asked_s > self.contract.status.retry_after_s:
+            operation.held_until = max(operation.held_until, entry.at + asked_s)
         if exchange.maybe_read:
             self._read(operation, exchange, entry, fact)
 
@@ -372,7 +384,7 @@ class World:
         operation = self.operation(fact.operation)
         operation.events.setdefault(fact.type, entry)
         if fact.event not in self.taken_events:
-            operation.licence = entry
+            operation.allow(entry)
 
     def _event_delivered(self, entry: Entry, fact: EventDelivered) -> None:
         self.under_way.discard(fact.delivery)
@@ -396,8 +408,11 @@ class World:
             operation.leases[fact.worker] = lease
             if operation.top_lease is None or fact.fence >= operation.top_lease.fence:
                 operation.top_lease = lease
-        else:
-            operation.leases.pop(fact.worker, None)
+            return
+        held = operation.leases.get(fact.worker)
+        # A worker that was frozen may take a new lease before it finds that the old one is gone.
+        if held is not None and held.fence <= fact.fence:
+            del operation.leases[fact.worker]
 
     def _claimed(self, entry: Entry, fact: Claimed) -> None:
         self.claims_made = True

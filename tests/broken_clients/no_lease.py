@@ -13,6 +13,7 @@ ALSO_CAUGHT_BY = (
     "observes-only-under-lease",
     "intent-before-outside-call",
     "obeys-retry-after",
+    "polls-per-job-limited",
 )
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fake_provider.facts import EventDelivered, EventSent
 from harness.runner import Job, Result, run, run_many, sort_out
 from harness.subjects import Subject, resolve
 from scenarios.loading import find, load_catalogue
@@ -51,3 +52,11 @@ def test_retry_sleeps_cost_nothing_and_are_part_of_the_story(naive: Subject) -> 
     sent = [entry.at for entry in first.history if getattr(entry.fact, "endpoint", None) == "create"]
     assert sent[-1] - sent[0] > 0.3
     assert first.outcome.history_sha256 == again.outcome.history_sha256
+
+
+def test_unwrap_takes_what_is_genuine_by_the_virtual_clock_and_nothing_else(repaired: Subject) -> None:
+    history = play("forged-webhook", repaired).history
+    genuine = {entry.fact.delivery: entry.fact.genuine for entry in history if isinstance(entry.fact, EventSent)}
+    answered = {entry.fact.delivery: entry.fact.status for entry in history if isinstance(entry.fact, EventDelivered)}
+    assert set(genuine.values()) == {True, False}
+    assert answered == {delivery: 200 if is_so else 400 for delivery, is_so in genuine.items()}

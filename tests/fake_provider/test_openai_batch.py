@@ -379,3 +379,25 @@ class TestTheAnswerToACreateIsLost:
 def test_a_contract_it_has_no_words_for_is_refused() -> None:
     with pytest.raises(ValueError, match=r"openai-batch cannot write down this contract: .*create_answer: .*200"):
         Place(contract=Contract())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/v1/batches", "GET, POST"),
+        ("GET", "/v1/files", "POST"),
+        ("POST", "/v1/batches/b", "GET"),
+        ("GET", "/v1/batches/b/cancel", "POST"),
+        ("DELETE", "/v1/files/f", "GET"),
+        ("POST", "/v1/files/f/content", "GET"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_does(
+    method: str, path: str, allowed: str
+) -> None:
+    async def story(client: AsyncOpenAI, place: Place) -> None:
+        async with httpx2.AsyncClient(trust_env=False, headers={"Authorization": "Bearer k"}) as plain:
+            answer = await plain.request(method, f"http://provider.test{path}")
+        assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+
+    asyncio.run(_through_respx(story, Place()))

@@ -176,6 +176,31 @@ def test_a_lost_answer_is_silence_until_the_client_hangs_up() -> None:
     asyncio.run(story())
 
 
+def test_a_port_closes_though_a_client_waits_for_a_lost_answer() -> None:
+    async def story() -> None:
+        async with asyncio.timeout(5):
+            async with _serving({"kind": "answer_lost", "at": "create#1:committed"}) as served:
+                reader, writer = await served.raw(_wire())
+                await served.until(lambda facts: served.fates() == ["lost"])
+            assert await reader.read(-1) == b""
+            writer.close()
+
+    asyncio.run(story())
+
+
+def test_a_client_that_hung_up_before_its_answer_leaves_no_word_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with _serving() as served:
+            reader, writer = await served.raw(_wire().replace(b"Host:", b"Connection: close\r\nHost:"))
+            writer.write_eof()
+            await served.until(lambda facts: served.fates())
+            await reader.read(-1)
+            writer.close()
+
+    asyncio.run(story())
+    assert caplog.text == ""
+
+
 def test_a_lost_request_reaches_nobody() -> None:
     async def story() -> None:
         async with _serving({"kind": "request_lost", "at": "create#1:before_receipt"}) as served:

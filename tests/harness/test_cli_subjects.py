@@ -72,5 +72,5 @@ def test_a_marked_factory_is_run_patched_and_in_no_other_mode() -> None:
 
 def test_to_serve_a_contract_the_dialect_has_no_words_for_is_wrong_use() -> None:
     result = jobsworth("serve", "--dialect", "openai-batch", "--contract", "careful")
-    assert "--dialect openai-batch cannot write down this contract: " in result.output
+    assert "the dialect openai-batch cannot write down this contract: " in result.output
     assert result.exit_code == 2

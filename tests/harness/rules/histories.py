@@ -116,9 +116,16 @@ class Story:
     # -- commands and workers -----------------------------------------------------------------------------------------
 
     def told(
-        self, command: str, op: str = "op-1", *, at: float | None = None, by: str = "w1", changed: bool = False
+        self,
+        command: str,
+        op: str = "op-1",
+        *,
+        at: float | None = None,
+        by: str = "w1",
+        changed: bool = False,
+        decided: str | None = None,
     ) -> Self:
-        return self.add(Commanded(command=command, operation=op, worker=by, changed=changed), at)
+        return self.add(Commanded(command=command, operation=op, worker=by, changed=changed, decided=decided), at)
 
     def refused(self, command: str, op: str = "op-1", *, by: str = "w1") -> Self:
         return self.add(CommandRefused(command=command, operation=op, worker=by, reason="it exists"))

@@ -1,6 +1,15 @@
 """W6: cases for the rules on cancelling."""
 
 from tests.harness.rules.cases.case import Case
+from tests.harness.rules.histories import Story
+
+
+def fails_to_cancel(story: Story, times: int) -> Story:
+    """As many cancel calls at one moment, each answered with an error."""
+    for _ in range(times):
+        story.cancel(status=503, state=None)
+    return story
+
 
 CASES = [
     Case(
@@ -81,5 +90,13 @@ CASES = [
         holds=lambda s: s.claimed("cancellation_unconfirmed"),
         just_holds=lambda s: s.claimed("result_timed_out").claimed("human_decision_required", job=None, why="?"),
         breaks=lambda s: s.claimed("cancellation_unconfirmed", job=None),
+    ),
+    Case(
+        "cancels-per-intent-limited",
+        nothing=lambda s: s.create().told("cancel").cancel(),
+        holds=lambda s: s.create().told("cancel").cancel(status=503).cancel(status=503, at=1).cancel(at=2),
+        # Another command is another intent.
+        just_holds=lambda s: fails_to_cancel(fails_to_cancel(s.create().told("cancel"), 4).told("cancel"), 4),
+        breaks=lambda s: fails_to_cancel(s.create().told("cancel"), 5),
     ),
 ]

@@ -1,10 +1,18 @@
 """W7 and W8: cases for the rules on results and records."""
 
 from tests.harness.rules.cases.case import Case
-from tests.harness.rules.histories import SHA, TOKEN, TRACE
+from tests.harness.rules.histories import SHA, TOKEN, TRACE, Story
 
 ONCE = {"kind": "one_time"}
 UNCHECKED = {"checksum": False}
+
+
+def fails_to_fetch(story: Story, times: int) -> Story:
+    """As many result reads at one moment, each answered with an error."""
+    for _ in range(times):
+        story.fetch(status=503)
+    return story
+
 
 CASES = [
     Case(
@@ -102,5 +110,12 @@ CASES = [
         holds=lambda s: s.redirected(),
         just_holds=lambda s: s.redirected().elsewhere(credential=None),
         breaks=lambda s: s.redirected().elsewhere(credential="sha256:0123456789abcdef"),
+    ),
+    Case(
+        "result-reads-limited",
+        nothing=lambda s: s.create().poll("succeeded", at=1).fetch(),
+        holds=lambda s: s.create().poll("succeeded", at=1).fetch(status=503).fetch(status=503, at=2).fetch(at=3),
+        just_holds=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 4).fetch(at=1.45),
+        breaks=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 4).fetch(),
     ),
 ]

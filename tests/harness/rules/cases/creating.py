@@ -104,7 +104,7 @@ CASES = [
         "no-blind-resend",
         nothing=lambda s: s.under(idempotency=NO_KEYS).lost(),
         holds=lambda s: s.under(idempotency=NO_KEYS).create(status=429, job=None).create(at=1),
-        just_holds=lambda s: s.under(idempotency=NO_KEYS).lost().told("reconcile", at=1).create(at=2),
+        just_holds=lambda s: s.under(idempotency=NO_KEYS).lost().told("decide", at=1).create(at=2),
         breaks=lambda s: s.under(idempotency=NO_KEYS).lost(token=None).create(at=1, token=None),
     ),
     Case(
@@ -135,5 +135,22 @@ CASES = [
         holds=lambda s: s.create(status=409, job=None).create(at=1),
         just_holds=lambda s: s.create(status=422, job=None, fate="lost").create(at=1),
         breaks=lambda s: s.create(status=422, job=None).create(at=1),
+    ),
+    Case(
+        "careless-replay-noticed",
+        nothing=lambda s: s.create().create(op="op-2", job="job-2", token=OTHER_TOKEN).claimed("succeeded"),
+        # It stops where the answer is about somebody else's job.
+        holds=lambda s: s.create().create(op="op-2").claimed("human_decision_required", op="op-2", why="not ours"),
+        just_holds=lambda s: (
+            s.create().create(op="op-2").claimed("human_decision_required", op="op-2", job=None, why="?")
+        ),
+        breaks=lambda s: s.create().create(op="op-2").noted("create_pending", "accepted", op="op-2", job="job-1"),
+    ),
+    Case(
+        "tries-per-create-limited",
+        nothing=lambda s: s.create(),
+        holds=lambda s: s.lost().lost(at=1).lost(at=2).create(at=3),
+        just_holds=lambda s: s.lost().lost().lost().lost().create(at=0.45),
+        breaks=lambda s: s.lost().lost().lost().lost().create(),
     ),
 ]

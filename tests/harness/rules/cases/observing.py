@@ -122,4 +122,12 @@ CASES = [
         just_holds=lambda s: s.webhook(answered=503).webhook(at=1).webhook(at=2, answered=204),
         breaks=lambda s: s.webhook().webhook(at=1, answered=409),
     ),
+    Case(
+        "polls-per-job-limited",
+        nothing=lambda s: s.create().poll(at=1),
+        holds=lambda s: s.create().poll(at=1).poll(at=2).poll(at=4),
+        # Each webhook is a reason for one more.
+        just_holds=lambda s: s.create().poll(at=1).poll().poll().poll().webhook("job.running").poll(),
+        breaks=lambda s: s.create().poll(at=1).poll().poll().poll().poll(),
+    ),
 ]

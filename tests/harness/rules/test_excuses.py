@@ -1,0 +1,114 @@
+"""What looks like a breach and is none: histories that exploration or a correct client showed, each beside the nearest
+one that is a breach."""
+
+import pytest
+
+from tests.harness.rules.cases.case import Told
+from tests.harness.rules.histories import BODY, OTHER_TOKEN, Story
+
+NO_KEYS = {"mechanism": "none"}
+EXCUSED: list[tuple[str, str, Told, Told]] = [
+    (
+        "observation-continues-after-cancel",
+        "a Retry-After of the create's answer holds the client beyond the cancel's deadline",
+        lambda s: s.create(retry_after=600).told("cancel").cancel().ended(at=60),
+        lambda s: s.create(retry_after=1).told("cancel").cancel().ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "a Retry-After holds the client beyond the time in which it would act",
+        lambda s: s.told("cancel").create(retry_after=600).ended(at=60),
+        lambda s: s.told("cancel").create(retry_after=1).ended(at=60),
+    ),
+    (
+        "backs-off",
+        "the body of an answer is broken, and its Retry-After is not",
+        lambda s: [s.create(), *(s.poll(at=at, retry_after=1, faults=("invalid_json",)) for at in range(1, 9))],
+        lambda s: [s.create(), *(s.poll(at=at, faults=("invalid_json",)) for at in range(1, 9))],
+    ),
+    (
+        "no-create-after-rejection",
+        "a re-send is answered 404, which says nothing of the first attempt",
+        lambda s: s.lost().create(status=404, at=1).create(at=2),
+        lambda s: s.lost().create(status=422, at=1).create(at=2),
+    ),
+    (
+        "accepted-only-if-answered",
+        "a person who asked the provider names the job",
+        lambda s: (
+            s.lost().told("decide", decided="observing").noted("human_decision_required", "observing", job="job-1")
+        ),
+        lambda s: s.lost().told("reconcile").noted("human_decision_required", "observing", job="job-1"),
+    ),
+    (
+        "one-job-per-operation",
+        "a person decides to create anew; to ask for another look is no such decision",
+        lambda s: s.lost().told("decide", decided="create_pending").create(at=9, job="job-2", token=OTHER_TOKEN),
+        lambda s: s.lost().told("reconcile").create(at=9, job="job-2", token=OTHER_TOKEN),
+    ),
+    (
+        "no-blind-resend",
+        "a person decides to create anew; to ask for another look is no such decision",
+        lambda s: s.under(idempotency=NO_KEYS).lost().told("decide", decided="create_pending").create(at=9),
+        lambda s: s.under(idempotency=NO_KEYS).lost().told("reconcile").create(at=9),
+    ),
+    (
+        "no-create-after-deadline",
+        "a person asks for another look",
+        lambda s: s.lost().told("reconcile", at=11).create(at=12),
+        lambda s: s.lost().create(at=12),
+    ),
+    (
+        "result-retrieved-before-success",
+        "a person decides that it succeeded; to ask for another look is no such decision",
+        lambda s: s.create().told("decide", decided="succeeded").claimed("succeeded"),
+        lambda s: s.create().told("reconcile").claimed("succeeded"),
+    ),
+    (
+        "one-job-per-operation",
+        "the client refuses the decision: then nobody decided anything, and it holds to that",
+        lambda s: s.lost().told("decide", decided="create_pending").create(at=9, job="job-2", token=OTHER_TOKEN),
+        lambda s: s.lost().told("decide").refused("decide").create(at=9, job="job-2", token=OTHER_TOKEN),
+    ),
+    (
+        "tries-per-create-limited",
+        "each answer asks to come back at once",
+        lambda s: [s.create(status=503, job=None, retry_after=0) for _ in range(8)],
+        lambda s: [s.create(status=503, job=None) for _ in range(8)],
+    ),
+    (
+        "polls-per-job-limited",
+        "workers are killed again and again, and each that begins reads",
+        lambda s: [s.create(), *(s.poll(at=1).killed().started() for _ in range(8))],
+        lambda s: [s.create(), *(s.poll(at=1) for _ in range(8))],
+    ),
+    (
+        "finished-result-not-lost",
+        "what came was the result of another operation's job",
+        lambda s: s.create().moved("succeeded").create(op="op-2").fetch(op="op-2").claimed("failed", op="op-2"),
+        lambda s: s.create(op="op-2").moved("succeeded").fetch(op="op-2").claimed("failed", op="op-2"),
+    ),
+    (
+        "one-trace-per-operation",
+        "the provider gave the same job to two operations, and each reads it under its own trace",
+        lambda s: s.create().create(op="op-2", body=BODY, trace="b" * 32).poll(at=1, trace="b" * 32),
+        lambda s: s.create().create(op="op-2", job="job-2", trace="b" * 32).poll(at=1, trace="b" * 32),
+    ),
+]
+
+
+def findings(told: Told, rule: str) -> list[str]:
+    story = Story()
+    told(story)
+    judgement = story.judgement()
+    assert judgement.crashed == ()
+    return [finding.message for finding in judgement.findings if finding.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("rule", "excused", "breach"),
+    [pytest.param(rule, excused, breach, id=f"{rule}: {why}") for rule, why, excused, breach in EXCUSED],
+)
+def test_it_is_excused_and_the_nearest_breach_is_not(rule: str, excused: Told, breach: Told) -> None:
+    assert findings(excused, rule) == []
+    assert findings(breach, rule) != []
