@@ -329,6 +329,7 @@ class Boundary:
                 status=answer.status if answer is not None else None,
                 operation=told.operation or here.operation,
                 job=told.job,
+                jobs=told.jobs,
                 remote_state=told.remote_state,
                 canonical_state=told.canonical_state,
                 progress=told.progress,

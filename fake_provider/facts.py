@@ -100,6 +100,7 @@ class AnswerEnded(Fact, frozen=True, tag="answer_ended"):
     status: int | None = None  # HTTP status; None when no answer was made
     operation: str | None = None
     job: str | None = None  # the job id in the answer
+    jobs: tuple[str, ...] = ()  # a look-up that found several: all of them
     remote_state: str | None = None  # the state in the answer, in the dialect's words
     canonical_state: str | None = None  # the same as a JobState, None when the words mean no state
     progress: int | None = None  # per cent

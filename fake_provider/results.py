@@ -75,16 +75,24 @@ def _counts(work: Work, items: Sequence[str] | None) -> tuple[int, int]:
 
 
 def rows_of(work: Work, items: Sequence[str] | None) -> tuple[Row, ...]:
-    """Return the rows of a finished job, the last ones failed.
+    """Return the rows of a finished job. Of the items as given, the last ones failed.
 
     Args:
         items: what the client calls them; None where the work alone says how many there are.
     """
     total, failed = _counts(work, items)
     names = items if items is not None else [f"r{number}" for number in range(1, total + 1)]
-    return tuple(
+    rows = tuple(
         Row(id=name, error=_REASON if number > total - failed else None) for number, name in enumerate(names, start=1)
     )
+    if work.row_order == "reversed":
+        return rows[::-1]
+    return tuple(sorted(rows, key=_mixed)) if work.row_order == "mixed" else rows
+
+
+def _mixed(row: Row) -> bytes:
+    """Return what brings rows into an order that has nothing to do with their ids, and is always the same."""
+    return hashlib.sha256((row.id or "").encode()).digest()
 
 
 def tally(work: Work, items: Sequence[str] | None, progress: int) -> Tally:

@@ -37,6 +37,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     headers: tuple[tuple[str, str], ...]
     body: bytes
     job: str | None = None
+    jobs: tuple[str, ...] = ()  # all of them, where the answer names several
     operation: str | None = None
     remote_state: str | None = None  # in the dialect's words
     canonical_state: str | None = None

@@ -28,6 +28,9 @@ class Work(BaseModel):
     )
     records: int = Field(3, ge=0, le=MAX_RECORDS, description="Items in the result, failed ones included.")
     failed_items: int = Field(0, ge=0, description="Of the records, those that failed.")
+    row_order: Literal["given", "reversed", "mixed"] = Field(
+        "given", description="In what order the result tells of the items, which are known by their ids."
+    )
     partial_effects: tuple[str, ...] = Field((), description="What a cancelled or failed job leaves, as it tells.")
     error: str | None = Field(None, description="The message of a failed job.")
     heeds_cancel: bool = Field(True, description="False: a best-effort cancel is taken and not acted upon.")

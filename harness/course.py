@@ -272,9 +272,12 @@ class Course:
         await self._await_rest(self.now() + self._patience_s)
         await self._heal()
         healed_at = self.now()
-        at_rest = await self._await_rest(healed_at + self.scenario.drain_s, dead_workers_end_it=False)
+        limit = healed_at + self.scenario.drain_s
+        await self._await_rest(limit, dead_workers_end_it=False)
         # What comes after rest comes now: a worker that wakes up late, a webhook that is retried, one poll too many.
         await self.advance_to(self.now() + self.scenario.timing.lease_s)
+        # It may have set something in motion again, as a command that was obeyed only now does.
+        at_rest = await self._await_rest(limit, dead_workers_end_it=False)
         await self._report()
         for line in self.boundary.ledger(self._clock.now()):
             self.history.record(

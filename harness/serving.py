@@ -7,6 +7,7 @@ There is no host to kill or stop here, so a fault that needs one is refused. Wha
 import asyncio
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -98,7 +99,7 @@ def sum_up(judgements: Sequence[WireJudgement]) -> tuple[Verdict, str]:
 
 async def _serve(served: Served, say: Callable[[str], object]) -> list[WireJudgement]:
     watch = _Watch(served, say)
-    with _signals() as stop:
+    with _told_to_stop() as stop:
         async with Standalone(
             served.terms, port=served.port, control_port=served.control_port, watcher=watch
         ) as standalone:
@@ -120,18 +121,17 @@ def _how_to_reach(standalone: Standalone, terms: SessionTerms) -> Iterator[str]:
         yield f"webhooks go to {terms.webhook_url}, signed with {secret}"
 
 
-class _signals:  # noqa: N801  a context manager, used like a function
-    """SIGINT and SIGTERM set the event, from before anything listens until everything is closed."""
-
-    def __enter__(self) -> asyncio.Event:
-        stop = asyncio.Event()
+@contextmanager
+def _told_to_stop() -> Iterator[asyncio.Event]:
+    """Have SIGINT and SIGTERM set an event, from before anything listens until everything is closed."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        return stop
-
-    def __exit__(self, *exc_info: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(number)
+            loop.remove_signal_handler(number)
 
 
 class _Watch:

@@ -422,6 +422,7 @@ def _listed(reply: Listed, request: Request, request_id: str) -> Answer:
         headers=(_JSON, ("X-Request-Id", request_id)),
         body=_ENCODER.encode({"jobs": jobs}),
         job=only.id if only else None,
+        jobs=tuple(view.id for view in reply.views) if len(reply.views) > 1 else (),
         operation=reply.views[0].operation if reply.views else None,
         remote_state=only.state if only else None,
         canonical_state=_STATES.get(only.state) if only else None,

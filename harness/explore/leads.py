@@ -14,7 +14,7 @@ from harness.rules.local_states import EDGES, FINAL
 from scenarios.loading import load_catalogue
 from scenarios.model import Arm, DecidedState, Scenario
 
-__all__ = ["EDGE_NAMES", "Lead", "edge", "leads", "leads_to_kind"]
+__all__ = ["EDGE_NAMES", "Lead", "edge", "leads", "leads_to_kind", "stories"]
 
 _WAITING: Final = "human_decision_required"
 
@@ -59,6 +59,51 @@ _REUSED: Final = {"kind": "job_id_reused", "at": "create#1:received@op-2"}
 
 _TABLE: Final[tuple[tuple[tuple[tuple[str, str], ...], Mapping[str, Any]], ...]] = (
     (
+        (
+            ("create_pending", "accepted"),
+            ("accepted", "observing"),
+            ("observing", "result_collecting"),
+            ("result_collecting", "succeeded"),
+        ),
+        {"steps": [_SUBMIT, {"at": 4, "do": "wait"}]},
+    ),
+    (
+        (("observing", "cancel_requested"), ("cancel_requested", "cancelling"), ("cancelling", "cancelled")),
+        {"work": _LONG, "steps": [_SUBMIT, _at(0.5, "cancel"), {"at": 4, "do": "wait"}]},
+    ),
+    (
+        (("cancelling", "cancellation_unconfirmed"),),
+        {"contract": _SLOW_CANCEL, "work": _LONG, "steps": [_SUBMIT, _at(0.5, "cancel"), {"at": 8, "do": "wait"}]},
+    ),
+    (
+        (("cancelling", "result_collecting"),),
+        {
+            "contract": _SLOW_CANCEL,
+            "work": _LONG,
+            "steps": [_SUBMIT, _at(0.5, "cancel"), _at(0.7, "complete"), {"at": 4, "do": "wait"}],
+        },
+    ),
+    (
+        (("cancel_requested", "result_collecting"),),
+        {
+            "work": _LONG,
+            "faults": [_DEAF],
+            "steps": [_SUBMIT, _at(0.5, "cancel"), _at(0.7, "complete"), {"at": 4, "do": "wait"}],
+        },
+    ),
+    (
+        (("observing", "result_timed_out"),),
+        {"timing": {"result_deadline_s": 2}, "work": _LONG, "steps": [_SUBMIT, {"at": 5, "do": "wait"}]},
+    ),
+    (
+        (("reconciliation", _WAITING),),
+        {
+            "contract": _NO_KEYS,
+            "faults": [{"kind": "answer_lost", "at": "create#1:committed@op-1"}],
+            "steps": [_SUBMIT, {"at": 3, "do": "wait"}],
+        },
+    ),
+    (
         (("create_pending", "failed"),),
         {"faults": [{"kind": "create_rejected", "at": "create#1:received"}], "steps": [_SUBMIT]},
     ),
@@ -73,7 +118,12 @@ _TABLE: Final[tuple[tuple[tuple[tuple[str, str], ...], Mapping[str, Any]], ...]]
         },
     ),
     (
-        (("reconciliation", "create_unknown"),),
+        (
+            ("create_pending", "create_unknown"),
+            ("create_unknown", "reconciliation"),
+            ("reconciliation", "create_unknown"),
+            ("reconciliation", "accepted"),
+        ),
         {
             "faults": [{"kind": "answer_lost", "at": "create#1:committed", "times": 2}],
             "steps": [_SUBMIT, {"at": 4, "do": "wait"}],
@@ -267,7 +317,13 @@ def leads() -> tuple[Lead, ...]:
 @cache
 def leads_to_kind(kind: str) -> tuple[Lead, ...]:
     """Beginnings in which a fault of that kind strikes: the stories of the catalogue that have one."""
-    return tuple(Lead(edges=(), opening=story) for story in load_catalogue().values() if kind in _kinds(story))
+    return tuple(lead for lead in stories() if kind in _kinds(lead.opening))
+
+
+@cache
+def stories() -> tuple[Lead, ...]:
+    """The stories of the catalogue, as beginnings."""
+    return tuple(Lead(edges=(), opening=story) for story in load_catalogue().values())
 
 
 def _kinds(story: Scenario) -> set[str]:

@@ -25,7 +25,7 @@ from fake_provider.facts import FaultStruck
 from fake_provider.faults import KINDS, AnyFault
 from fake_provider.work import DEFAULT, Work
 from harness.explore import floors
-from harness.explore.leads import Lead, edge, leads, leads_to_kind
+from harness.explore.leads import Lead, edge, leads, leads_to_kind, stories
 from harness.explore.shrink import shrink
 from harness.explore.strategies import contracts, faults, works
 from harness.history import Entry, StateRecorded
@@ -76,6 +76,8 @@ DIRECTED: Final = 0.3
 MOST_LEADS: Final = 3
 """Leads to one place that are tried."""
 
+STORIES: Final = st.deferred(lambda: st.sampled_from(stories()))  # read when they are wanted
+
 FAULTS: Final = faults(operations=MAX_OPERATIONS, workers=WORKERS)
 
 _NAME: Final = "found-by-exploration"
@@ -110,6 +112,7 @@ class Tally:
         self.faults: Counter[str] = Counter()
         self.commit_points: Counter[str] = Counter()
         self.contract_values: Counter[str] = Counter()
+        self.led: set[str] = set()  # transitions whose leads were played because nothing else had led there
         self.commands: set[str] = set()  # beyond the least, that the client takes
         self.failure: tuple[Scenario, tuple[Finding, ...]] | None = (
             None  # the last one seen: after shrinking, the least
@@ -148,7 +151,7 @@ class Machine(RuleBasedStateMachine):
         contract=contracts(),
         work=st.tuples(*[works()] * MAX_OPERATIONS),
         armed=st.lists(FAULTS, min_size=2, max_size=6),
-        lead=st.one_of(st.none(), st.none(), st.none(), st.sampled_from(leads())),
+        lead=st.one_of(st.none(), st.none(), st.none(), st.sampled_from(leads()), STORIES),
         people=st.sampled_from((False, False, True)),
     )
     def begin(
@@ -449,6 +452,7 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
     faults_struck_by_kind: dict[str, int]
     commit_points_struck: dict[str, int]
     contract_values_seen: dict[str, int]
+    transitions_not_taken: tuple[str, ...]  # the client was led there, and went another way
     findings: tuple[Finding, ...]
     saved_scenario: str | None
     reproduce: str
@@ -496,6 +500,7 @@ def explore(
         faults_struck_by_kind=dict(sorted(tally.faults.items())),
         commit_points_struck=dict(sorted(tally.commit_points.items())),
         contract_values_seen=dict(sorted(tally.contract_values.items())),
+        transitions_not_taken=tuple(sorted(tally.led - tally.transitions.keys())),
         findings=findings,
         saved_scenario=str(saved) if saved else None,
         reproduce=f"jobsworth explore {subject.name} --examples {examples} --steps {steps} --seed {seed}",
@@ -523,6 +528,7 @@ def _wander(
     for lead in _leads_to(_missing(tally)):
         if reason is not None or tally.failure is not None or tally.examples >= examples or not directed:
             break
+        tally.led.update(lead.edges)
         reason = go(1, lead)  # alone, a run is the simplest: the lead, and nothing to disturb it
     return reason or wander(examples)
 
@@ -534,8 +540,8 @@ def _visited(tally: Tally) -> dict[str, tuple[Collection[str], Collection[str]]]
         "commit points": (tally.commit_points, floors.expected_points()),
         "contract values": (tally.contract_values, floors.expected_values()),
     }
-    if tally.transitions:  # else the client does not tell of them
-        visited["transitions"] = (tally.transitions, floors.expected_transitions(tally.commands))
+    if tally.transitions:  # else the client does not tell of them; one that was led there may go another way
+        visited["transitions"] = ({*tally.transitions, *tally.led}, floors.expected_transitions(tally.commands))
     return visited
 
 

@@ -52,6 +52,7 @@ class ExploreReport(Report, frozen=True, kw_only=True):
     faults_struck_by_kind: dict[str, int]
     commit_points_struck: dict[str, int]
     contract_values_seen: dict[str, int]
+    transitions_not_taken: tuple[str, ...]  # the client was led there, and went another way
     findings: tuple[Finding, ...]
     saved_scenario: str | None = None
     reproduce: str
@@ -121,6 +122,7 @@ def explored(subject: str, seed: int, found: "Exploration") -> ExploreReport:
         faults_struck_by_kind=dict(found.faults_struck_by_kind),
         commit_points_struck=dict(found.commit_points_struck),
         contract_values_seen=dict(found.contract_values_seen),
+        transitions_not_taken=found.transitions_not_taken,
         findings=tuple(found.findings),
         saved_scenario=found.saved_scenario,
         reproduce=found.reproduce,

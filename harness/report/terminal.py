@@ -193,6 +193,8 @@ class Screen:
         self._counts("at commit points", report.commit_points_struck)
         self._counts("transitions seen", report.transitions_seen)
         self.say(f"contract values: {len(report.contract_values_seen)}")
+        if report.transitions_not_taken:
+            self.say(f"led there, and went another way: {', '.join(report.transitions_not_taken)}")
         for finding in report.findings:
             self.finding(finding)
         if report.saved_scenario is not None:

@@ -131,7 +131,7 @@ class NoPollAfterTerminal(Rule):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._terminal: dict[str, Exchange] = {}
-        self._unmet: set[str] = set()
+        self._with_reason: dict[str, Exchange] = {}  # by operation: the last read that there was a reason for
         self._reads: dict[str, int] = {}
 
     def on_answer(self, exchange: Exchange) -> Iterable[Finding]:
@@ -142,26 +142,33 @@ class NoPollAfterTerminal(Rule):
             self.judged += 1
             if known is None or not self.world.surely_read(known):
                 self._terminal[name] = exchange
-            self._unmet.discard(name)
         elif state is not None:
             self._terminal.pop(name, None)  # the provider itself takes it back
-        elif self._has_reason(exchange):
-            self._unmet.add(name)  # there was a reason to read, and the read came to nothing
         return ()
 
     def _has_reason(self, exchange: Exchange) -> bool:
-        return exchange.licence is not None or (exchange.operation or "") in self._unmet
+        """Whether something calls for this read, or for one before it that surely came to nothing."""
+        if exchange.licence is not None:
+            return True
+        last = self._with_reason.get(exchange.operation or "")
+        if last is None:
+            return False
+        told = last.answer is not None and last.answer.canonical_state is not None
+        return not told or not self.world.surely_read(last)
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
         terminal = self._terminal.get(operation.id)
+        if self._has_reason(exchange):
+            self._with_reason[operation.id] = exchange
+            return
         if (
             terminal is None
             or terminal.ended is None
             or not self.world.surely_read(terminal, by=exchange.request.worker)
         ):
             return
-        if self._has_reason(exchange) or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
+        if operation.decided is not None or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
             return
         reads = self._reads[operation.id] = self._reads.get(operation.id, 0) + 1
         if reads > CONFIRMING_READS and self.first_time(operation.id):

@@ -3,6 +3,7 @@ person.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from fake_provider.contract import LookupBy, Mechanism
 from fake_provider.facts import Endpoint, Fate
@@ -145,11 +146,23 @@ class HumanDecisionIsExplained(Rule):
             )
 
 
+class Conflict(NamedTuple):
+    """Two job ids for one operation, and the answers that named them; it may have been one answer."""
+
+    first: Exchange
+    second: Exchange
+    first_job: str
+    second_job: str
+
+
 class ConflictRule(Rule):
     """Common to rules about two job ids for one operation, both known to the client for certain."""
 
-    def conflict(self, operation: Operation, *, by: str | None = None) -> tuple[Exchange, Exchange] | None:
-        """The answers that named two different jobs for one token, the earlier first."""
+    def conflict(self, operation: Operation, *, by: str | None = None) -> Conflict | None:
+        """The answers that named two different jobs for one token or one look-up, the earlier first."""
+        for each in operation.several:
+            if each.answer is not None and self.world.surely_read(each, by=by):
+                return Conflict(each, each, *each.answer.jobs[:2])
         if len(operation.naming) < 2:
             return None
         known = [
@@ -157,15 +170,19 @@ class ConflictRule(Rule):
             for exchanges in operation.naming.values()
         ]
         told = sorted((each for each in known if each is not None), key=lambda each: each.sent.seq)
-        if len(told) < 2:
+        if len(told) < 2 or len({each.request.token for each in told[:2] if each.request.token is not None}) > 1:
             return None
-        tokens = {each.request.token for each in told[:2] if each.request.token is not None}
-        return None if len(tokens) > 1 else (told[0], told[1])
+        first, second = told[:2]
+        return Conflict(first, second, _job(first), _job(second))
+
+
+def _job(exchange: Exchange) -> str:
+    return (exchange.answer and exchange.answer.job) or ""
 
 
 @rule(id="conflicting-job-ids-stop-everything", requirement="W3.4", needs=Needs.WIRE)
 class ConflictingJobIdsStopEverything(ConflictRule):
-    """After two answers named different jobs for one token, nothing more is sent for the operation.
+    """After answers named two jobs for one token, or a look-up several, nothing more is sent for the operation.
 
     The provider broke its contract, and nobody knows which job answers for the work. Whatever is done next to either
     of them is a person's decision.
@@ -176,7 +193,7 @@ class ConflictingJobIdsStopEverything(ConflictRule):
         told = self.conflict(operation, by=exchange.request.worker)
         if told is None:
             return
-        first, second = told
+        first, second, one, other = told
         self.judged += 1
         if operation.asked is not None and second.ended is not None and operation.asked.seq > second.ended.seq:
             return
@@ -186,9 +203,7 @@ class ConflictingJobIdsStopEverything(ConflictRule):
         if self.first_time(operation.id):
             yield self.finding(
                 f"{sent(exchange)} for {operation.id} goes out although {sent(first)} named "
-                f"{first.answer and first.answer.job} and "
-                f"{sent(second)} named {second.answer and second.answer.job}. Keep both answers, stop, and require a "
-                "human decision.",
+                f"{one} and {sent(second)} named {other}. Keep both answers, stop, and require a human decision.",
                 first.ended,
                 second.ended,
                 exchange.sent,
@@ -201,7 +216,7 @@ class ConflictingJobIdsStopEverything(ConflictRule):
 
 @rule(id="conflicting-job-ids-need-a-human", requirement="W3.4", needs=Needs.REPORT)
 class ConflictingJobIdsNeedAHuman(ConflictRule):
-    """An operation for which two answers named different jobs is claimed as ``human_decision_required``.
+    """An operation for which answers named several jobs is claimed as ``human_decision_required``.
 
     Unless it had reached its end before the second answer came.
     """
@@ -211,7 +226,7 @@ class ConflictingJobIdsNeedAHuman(ConflictRule):
             told = self.conflict(operation)
             if told is None or operation.decided is not None:
                 continue
-            first, second = told
+            first, second, one, other = told
             ended_before = operation.terminal_read is not None and operation.terminal_read.sent.seq < second.sent.seq
             for entry in operation.claims.values():
                 claim = entry.fact
@@ -221,9 +236,7 @@ class ConflictingJobIdsNeedAHuman(ConflictRule):
                 if claim.state != "human_decision_required" and self.first_time(operation.id):
                     yield self.finding(
                         f"{claim.worker} claims {operation.id} to be {claim.state} {at(entry)}, but {sent(first)} "
-                        "named "
-                        f"{first.answer and first.answer.job} and {sent(second)} named "
-                        f"{second.answer and second.answer.job}. "
+                        f"named {one} and {sent(second)} named {other}. "
                         "Keep both answers and require a human decision.",
                         first.ended,
                         second.ended,

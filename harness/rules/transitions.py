@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fake_provider.facts import Endpoint
-from harness.history import Claimed, Entry, StateRecorded
+from harness.history import Claimed, Commanded, Entry, StateRecorded
 from harness.rules.local_states import EDGES, FINAL, REST_STATES, WAITING_FOR_A_PERSON, is_legal
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import RETRYABLE_REJECTIONS, Exchange, Operation
@@ -129,7 +129,7 @@ class RestLeftOnlyOnCommand(Rule):
         operation = self.world.operation(fact.operation)
         entered = operation.recorded_states.get(fact.before)
         commands = [operation.asked, *operation.cancels[-1:]]
-        if entered is None or any(command is not None and command.seq > entered.seq for command in commands):
+        if entered is None or any(command is not None and self._in_force(command, entered) for command in commands):
             return
         yield self.finding(
             f"{fact.worker} took {fact.operation} from {fact.before} to {fact.after} {at(entry)}, and nobody had "
@@ -138,6 +138,13 @@ class RestLeftOnlyOnCommand(Rule):
             entered,
             entry,
         )
+
+    def _in_force(self, command: Entry, entered: Entry) -> bool:
+        """Whether a command may be what ends the rest: one given since, or one that had not been taken up by then."""
+        if command.seq > entered.seq or command.at + self.world.slack_s >= entered.at:
+            return True
+        told = command.fact
+        return isinstance(told, Commanded) and self.world.worker(told.worker).cut_after(command.seq) is not None
 
 
 @rule(id="no-call-at-rest", requirement="W5.1", needs=Needs.HISTORY)

@@ -129,6 +129,7 @@ class Operation(msgspec.Struct):
     calls: dict[Endpoint, list[Exchange]] = {}
     last_call: Exchange | None = None
     jobs: list[Job] = []
+    several: list[Exchange] = []  # look-ups whose answers named more than one job
     naming: dict[str, list[Exchange]] = {}  # creates and look-ups whose answers named a job, by job id
     shown: dict[str, Entry] = {}  # the first answer that showed each remote state and that the client may have read
     events: dict[str, Entry] = {}  # the first genuine webhook of each type

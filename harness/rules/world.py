@@ -321,6 +321,8 @@ class World:
             if fact.job is not None and fact.status is not None and fact.status < 300:
                 operation.naming.setdefault(fact.job, []).append(exchange)
                 operation.schedule = exchange
+            elif fact.jobs:
+                operation.several.append(exchange)
             elif (
                 endpoint is Endpoint.LOOKUP
                 and fact.status == 200

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
+import msgspec
+
 from fake_provider.engine import Engine
 from fake_provider.transport import InProcessTransport
 from fake_provider.webhooks import Attempt
@@ -20,6 +22,7 @@ from harness.history import (
 from harness.simulation import SimulatedClock, SimulatedHost, SimulationError, SimulationLoop
 from harness.stage import Notebook, SubjectError, Terms
 from harness.subject import Claim, Client, Factory, Host, Note, Recording, Refused, WebhookReceiver, WriteRefused
+from harness.subjects.lines import BadLine, check_claim
 
 __all__ = ["BASE_URL", "SimulatedStage"]
 
@@ -179,7 +182,18 @@ class SimulatedStage:
         await asyncio.wait({task}, timeout=1)
         if not task.done() or task.cancelled():
             return ()
-        return task.result() or ()
+        return self._sound(worker, task.result() or ())
+
+    def _sound(self, worker: str, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Return the claims that say something; of the others it is written down what is wrong with them."""
+        sound = []
+        for claim in claims:
+            try:
+                sound.append(check_claim(msgspec.convert(msgspec.structs.asdict(claim), Claim)))
+            except (msgspec.ValidationError, TypeError, BadLine) as error:
+                message = f"report() claimed what is no claim: {error}"
+                self._notebook.write(worker, "claim", SubjectComplained(worker=worker, message=message))
+        return sound
 
     async def deliver(self, attempt: Attempt) -> int | None:
         """Hand a delivery to the first living worker that takes webhooks, one that runs if there is one."""

@@ -27,6 +27,7 @@ __all__ = [
     "Stop",
     "Submit",
     "WebhookUrl",
+    "check_claim",
     "read_line",
     "schema",
     "write_line",
@@ -180,10 +181,20 @@ def schema() -> dict[str, Any]:
 
 def _check_claims(claims: Sequence[Claim]) -> None:
     for claim in claims:
-        if claim.state not in STATES:
-            raise BadLine(
-                f"the claim for {claim.operation!r} has the state {claim.state!r}; one of {', '.join(sorted(STATES))}"
-            )
+        check_claim(claim)
+
+
+def check_claim(claim: Claim) -> Claim:
+    """Return ``claim`` if its state is one that there is.
+
+    Raises:
+        BadLine: otherwise.
+    """
+    if claim.state not in STATES:
+        raise BadLine(
+            f"the claim for {claim.operation!r} has the state {claim.state!r}; one of {', '.join(sorted(STATES))}"
+        )
+    return claim
 
 
 def _show(line: bytes) -> str:

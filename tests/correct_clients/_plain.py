@@ -90,7 +90,9 @@ class PlainClient:
         if record is None:
             raise Refused("unknown")
         if record.stop_at is None and (record.state not in REST_STATES or record.state == "result_timed_out"):
-            record.stop_at = record.due_at = record.cancel_at = self.host.clock.now()
+            record.stop_at = record.cancel_at = self.host.clock.now()
+            if record.job is not None:
+                record.due_at = record.stop_at
             if record.state == "result_timed_out":
                 record.state = "observing"
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from fake_provider.facts import FaultStruck, JobCreated, RequestSent
-from harness.history import History, StateRecorded, WorkerEnded, WorkerStarted
+from fake_provider.facts import EventDelivered, FaultStruck, JobCreated, RequestSent
+from harness.history import Claimed, History, ProcessReaped, StateRecorded, WorkerEnded, WorkerStarted
 from harness.runner import Job, Result, run, run_many
 from harness.subjects import resolve
 from harness.verdict import Verdict
@@ -61,7 +61,9 @@ def test_it_passes_as_real_processes(name: str, real_runs: dict[str, Result]) ->
 def test_a_worker_is_really_killed_and_another_process_carries_on(real_runs: dict[str, Result]) -> None:
     history = real_runs["crash-before-first-poll"].history
     ends = [entry for entry in history if isinstance(entry.fact, WorkerEnded) and entry.fact.how == "killed"]
-    assert [entry.fact.detail for entry in ends if isinstance(entry.fact, WorkerEnded)] == ["signal 9"]
+    assert len(ends) == 1
+    reaped = [entry.fact.status for entry in history if isinstance(entry.fact, ProcessReaped)]
+    assert reaped[0] == "signal 9"
     starts = [entry.fact.life for entry in history if isinstance(entry.fact, WorkerStarted)]
     assert starts == [1, 2]
     recorded = [entry for entry in history if isinstance(entry.fact, StateRecorded)]
@@ -83,8 +85,9 @@ def test_the_history_alone_tells_which_fault_struck_and_what_the_client_did_next
         struck = [entry for entry in history if isinstance(entry.fact, FaultStruck)]
         assert struck, "no fault struck"
         later = [entry.fact for entry in history if entry.seq > struck[0].seq]
-        assert any(isinstance(fact, RequestSent) for fact in later)
-        assert any(isinstance(fact, StateRecorded) and fact.reason for fact in later)
+        # It sends or records something next, or answers the webhook that came once more and does nothing, as it should.
+        assert any(isinstance(fact, RequestSent | StateRecorded | EventDelivered) for fact in later)
+        assert any(isinstance(fact, Claimed) and fact.at_rest for fact in later)
 
 
 @pytest.mark.parametrize("name", W10)

@@ -1,13 +1,12 @@
-"""What both APIs say of themselves is what they do: schemathesis calls them by their documents, rightly and wrongly, and
-gets no server error and no answer that is not described.
+"""What both APIs say of themselves is what they do: schemathesis calls them by their documents, rightly and wrongly,
+and gets no server error and no answer that is not described.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
@@ -23,7 +22,7 @@ CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
 )
-CONTRACTS = ("careful", "aip-like", "azure-like", "stripe-like")
+TERMS = ({"contract": "careful"}, {"contract": "aip-like"}, {"contract": "azure-like"}, {"dialect": "openai-batch"})
 SETTINGS = """
 [parameters]
 session = "default"
@@ -53,16 +52,16 @@ def control_url() -> Iterator[str]:
             server.kill()
 
 
-def hold_to(document: str, folder: Path, *more: str) -> dict[str, Any]:
-    """Call an API by its document; return the report, once it says that all is well."""
+def hold_to(document: str, folder: Path, *more: str) -> None:
+    """Call an API by its document, every kind of call, for some seconds."""
     (folder / "schemathesis.toml").write_text(SETTINGS, encoding="utf-8")
     done = subprocess.run(  # noqa: S603
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "run", document),
             *("--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing", "--max-examples", "10"),
-            *("--generation-deterministic", "--max-time", "8"),
+            *("--generation-deterministic", "--max-time", "4"),
             *("--header", "Authorization:Bearer x", "--request-timeout", "10", "--no-color", "--warnings", "off"),
-            *("--report-json-path", "report.json", *more),
+            *more,
         ],
         cwd=folder,
         capture_output=True,
@@ -71,18 +70,18 @@ def hold_to(document: str, folder: Path, *more: str) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]
-    report: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    return report
 
 
 def test_the_control_api_is_as_it_says(control_url: str, tmp_path: Path) -> None:
     # The stream has no end, so a caller that waits for one would time out.
     hold_to(f"{control_url}/openapi.json", tmp_path, "--exclude-path", "/sessions/{session}/history/stream")
+    assert len(httpx2.get(f"{control_url}/sessions", trust_env=False).json()["sessions"]) > 1, "some calls were right"
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
-def test_the_provider_is_as_it_says(contract: str, control_url: str, tmp_path: Path) -> None:
-    opened = httpx2.post(f"{control_url}/sessions", json={"contract": contract}, trust_env=False).json()
-    hold_to(f"{control_url}/sessions/{opened['name']}/openapi.json", tmp_path)
+@pytest.mark.parametrize("terms", TERMS, ids=lambda terms: str(*terms.values()))
+def test_the_provider_is_as_it_says(terms: dict[str, str], control_url: str, tmp_path: Path) -> None:
+    opened = httpx2.post(f"{control_url}/sessions", json=terms, trust_env=False).json()
+    document = f"{control_url}/sessions/{opened['name']}/openapi.json"
+    hold_to(document, tmp_path, "--url", opened["base_url"])
     entries = httpx2.get(f"{control_url}/sessions/{opened['name']}/history", trust_env=False).json()["entries"]
-    assert any(entry["fact"]["fact"] == "job_created" for entry in entries), "some calls were right"
+    assert any(entry["fact"].get("status", 500) < 300 for entry in entries), "some calls were right"

@@ -267,6 +267,7 @@ def exploration(verdict: Verdict) -> Exploration:
         faults_struck_by_kind={"kill": 3, "stop": 4},
         commit_points_struck={"received": 7},
         contract_values_seen={"create_answer=accepted_202": 20},
+        transitions_not_taken=(),
         findings=(finding,) if found else (),
         saved_scenario="found/here.yaml" if found else None,
         reproduce="jobsworth replay found/here.yaml" if found else "jobsworth explore --seed 3",

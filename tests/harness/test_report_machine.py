@@ -47,6 +47,7 @@ def explored(**changes: Any) -> ExploreReport:
         "faults_struck_by_kind": {"kill": 2},
         "commit_points_struck": {"committed": 2},
         "contract_values_seen": {"create_answer=accepted_202": 20},
+        "transitions_not_taken": ["observing -> cancelled"],
         "findings": (),
         "reproduce": "jobsworth explore --seed 1",
     }

@@ -43,7 +43,11 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("reference_client/workflow.py", "import time", "the reference client decides purely"),
         ("fake_provider/provider.py", "import random", "the provider's core is pure"),
         ("harness/verdict.py", "import asyncio", "judging is pure"),
+        ("fake_provider/mailroom.py", "import asyncio", "the provider's core is pure"),
         ("harness/course.py", "import reference_client.polling", "in two rooms only"),
+        ("fake_provider/facts.py", "import fake_provider.calls", "the fake provider in its layers"),
+        ("reference_client/clock.py", "import reference_client.story", "the reference client in its layers"),
+        ("harness/verdict.py", "import harness.stage", "the harness in its layers"),
     ],
 )
 def test_a_line_in_the_wrong_direction_breaks_them(copy: Path, module: str, line: str, broken: str) -> None:
@@ -53,3 +57,11 @@ def test_a_line_in_the_wrong_direction_breaks_them(copy: Path, module: str, line
     assert status == 1
     broken_contracts = " ".join(said.split("Broken contracts")[-1].split())
     assert broken in broken_contracts, said
+
+
+@pytest.mark.parametrize("package", ["fake_provider", "reference_client", "harness"])
+def test_a_new_module_must_be_given_its_place(copy: Path, package: str) -> None:
+    (copy / package / "newcomer.py").touch()
+    status, said = lint(copy)
+    assert status == 1
+    assert "newcomer" in said

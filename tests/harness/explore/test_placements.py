@@ -48,7 +48,9 @@ def test_every_placement_makes_a_scenario_that_can_be_written_and_read_back(plac
         scenario = Scenario.model_validate(stage(story, (placed,)).model_dump())
         assert scenario.faults == (placed.fault(),)
         assert str(scenario.faults[0].at) == f"{place.endpoint}#2:{treatment.point}"
-        assert parse(dump(scenario)) == scenario
+    plain = tuple(Placement(place, treatment) for treatment in plain_treatments(place.endpoint))
+    together = Scenario.model_validate(stage(story, plain).model_dump())
+    assert parse(dump(together)) == together
 
 
 def test_a_killed_worker_is_started_again_a_second_later() -> None:

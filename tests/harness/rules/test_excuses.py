@@ -83,6 +83,22 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: [s.create(), *(s.poll(at=1) for _ in range(8))],
     ),
     (
+        "rest-left-only-on-command",
+        "the worker that was told was stopped before it could take the command up",
+        lambda s: (
+            s.told("reconcile")
+            .stopped()
+            .noted("result_collecting", "result_unavailable", at=2, by="w2")
+            .resumed(at=3)
+            .noted("result_unavailable", "result_collecting")
+        ),
+        lambda s: (
+            s.told("reconcile")
+            .noted("result_collecting", "result_unavailable", at=2, by="w2")
+            .noted("result_unavailable", "result_collecting", at=3)
+        ),
+    ),
+    (
         "finished-result-not-lost",
         "what came was the result of another operation's job",
         lambda s: s.create().moved("succeeded").create(op="op-2").fetch(op="op-2").claimed("failed", op="op-2"),

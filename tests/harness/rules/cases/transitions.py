@@ -57,8 +57,8 @@ CASES = [
         ),
         breaks=lambda s: (
             s.told("reconcile")
-            .noted("observing", "human_decision_required")
-            .noted("human_decision_required", "observing", at=1)
+            .noted("observing", "human_decision_required", at=1)
+            .noted("human_decision_required", "observing", at=2)
         ),
     ),
     Case(

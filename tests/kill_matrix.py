@@ -1,0 +1,248 @@
+"""The kill matrix: which rule catches which broken client in which story, and how soon random exploration finds it.
+
+``python -m tests.kill_matrix`` (or ``make kill-matrix``) makes every run and writes ``docs/kill-matrix.md``; it takes
+some minutes on all cores. ``tests/end_to_end/test_kill_matrix.py`` keeps the page complete and true.
+"""
+
+import importlib
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Final
+
+import msgspec
+
+from harness.course import EXPECTATION
+from harness.explore.machine import explore
+from harness.rules.registry import all_rules
+from harness.runner import run
+from harness.subjects import Subject, resolve
+from scenarios.loading import load, load_catalogue
+from scenarios.model import Scenario
+
+__all__ = ["PAGE", "SAFEGUARDS", "clients", "module", "safeguard_rows", "stories"]
+
+FOLDER: Final = Path(__file__).parent / "broken_clients"
+PAGE: Final = Path(__file__).parent.parent / "docs" / "kill-matrix.md"
+
+EXAMPLES: Final = 300
+"""How long exploration may look for one client's fault. A longer look finds more; this is what a coffee takes."""
+
+SEED: Final = 1
+NAMED_STORIES: Final = 3
+"""Stories that are named in a row; the others are counted."""
+
+SAFEGUARDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "the record is stored before the create leaves": ("worker.Worker._act", "sends_before_recording"),
+        "the token is minted once and stored": ("creating.Creating.new_token", "new_token_per_retry"),
+        "the token goes where the contract says": ("adapters.jobs.JobsAdapter.create", "token_never_sent"),
+        "the token has 160 random bits": ("creating.Creating.new_token", "short_tokens"),
+        "each operation has a token of its own": ("creating.Creating.open", "one_token_for_all"),
+        "the request is stored and sent again byte for byte": ("workflow.Workflow.request", "body_written_anew"),
+        "another request under a known id is refused": (
+            "creating.Creating.same_request",
+            "changed_request_same_operation",
+        ),
+        "an answer is compared with what was asked for": (
+            "scheduling.Scheduling.is_ours",
+            "believes_a_careless_replay",
+        ),
+        "without a token nothing is sent again": (
+            "creating.Creating.reconciling_path",
+            "believes_in_tokens_everywhere",
+        ),
+        "a token is not used beyond its lifetime": ("creating.Creating.token_is_alive", "tokens_live_for_ever"),
+        "the create deadline ends the trying": ("workflow.Workflow._when_unknown", "tries_creating_for_ever"),
+        "a rejection is told from a doubt": ("adapters.jobs.JobsAdapter.read_create", "retries_a_rejection"),
+        "an unanswered create is unknown, not failed": ("creating.Creating.conclude_create", "unanswered_means_failed"),
+        "only an authoritative look-up proves absence": (
+            "creating.Creating.conclude_lookup",
+            "believes_every_look_up",
+        ),
+        "another job id stops everything": ("scheduling.Scheduling.violation", "ignores_another_job_id"),
+        "the job id is stored before it is used": ("creating.Creating.accept", "history_forgets_the_job"),
+        "one worker observes, under a lease": ("stores.protocol.OperationStore.claim", "no_lease"),
+        "a lease is taken over only when it has run out": (
+            "stores.protocol.OperationStore.claim",
+            "takes_leases_by_force",
+        ),
+        "the lease is looked at last thing before sending": (
+            "worker.Worker._call",
+            "sends_without_looking_at_the_lease",
+        ),
+        "a dead worker's operations are taken over": ("stores.protocol.OperationStore.claim", "to_each_his_own"),
+        "the next poll time is stored": ("scheduling.Scheduling.try_again", "schedule_in_memory"),
+        "Retry-After is obeyed": ("polling.read_retry_after", "polls_through_retry_after"),
+        "waits grow": ("polling.backoff_s", "polls_at_a_fixed_rate"),
+        "the result deadline ends the polling": ("workflow.Workflow._when_observing", "polls_past_the_deadline"),
+        "only the state steers": ("observing.Observing.steering_phase", "trusts_progress_100"),
+        "a failed read is no failed job": ("observing.Observing._nothing_learned", "failed_poll_is_failed_job"),
+        "signatures are verified": ("webhooks.Verifier", "believes_any_signature"),
+        "a webhook's timestamp is looked at": ("webhooks.Verifier", "webhooks_for_ever"),
+        "an event is taken once": ("webhooks.EventIntake", "acts_on_every_delivery"),
+        "a webhook only leads to a status read": ("commanding.Commanding._take_event", "webhook_counts_as_success"),
+        "moves are checked against the table": ("lifecycle.check", "skips_a_state"),
+        "each call is on record before the next": ("workflow.Workflow.begin", "records_only_transitions"),
+        "the intent to cancel is recorded first": ("workflow.Workflow.begin", "cancels_before_recording"),
+        "one cancel call for one intent": ("cancelling.Cancelling.may_call_cancel", "cancels_at_every_poll"),
+        "a cancel is believed once a status read shows it": (
+            "cancelling.Cancelling._taken",
+            "claims_cancelled_on_sending",
+        ),
+        "a stop that comes early is kept": ("commanding.Commanding._take_stop", "drops_an_early_stop"),
+        "what has ended is not cancelled": ("cancelling.Cancelling.may_call_cancel", "cancels_what_has_ended"),
+        "results are checked against what is stated": ("collection.judge_result", "takes_any_200_for_a_result"),
+        "what came is stored at once": ("collection.Collecting.keep", "loses_a_result_in_hand"),
+        "items are looked at one by one": ("collection.judge_result", "overlooks_failed_items"),
+        "what waits for a person waits": ("workflow.Workflow.next_action", "tries_again_unasked"),
+        "one trace for one operation": ("creating.Creating.open", "new_trace_per_call"),
+        "credentials stay at their origin": ("credentials.GivenCredential", "follows_redirects_with_everything"),
+        "credentials are kept out of records": ("scheduling.describe", "credential_in_the_history"),
+        "claims come from the record": ("client.summarise", "reports_from_memory"),
+    }
+)
+"""What protects the reference client: where it is, and the broken client that is the reference client without it."""
+
+_INTRO: Final = """\
+<!-- Written by `make kill-matrix`; do not edit. -->
+
+# Kill matrix
+
+Which rule catches which broken client, in which stories, and after how many examples random exploration comes upon it.
+A client is caught where a rule is broken that the reference client keeps; it breaks none in any of these runs."""
+
+_MATRIX: Final = """\
+## Client, rule, scenario
+
+The first row of a client is the rule it is made for. *Stories* are those of the catalogue, and those kept beside the
+broken clients (in italics), in which the rule is broken. *Examples* are the runs that exploration made until it found
+the client out, by whatever rule ({examples} at most, seed {seed}); `none`: it did not."""
+
+_PROMISES: Final = """\
+## Safeguards
+
+Each safeguard of the reference client taken away, and the promise that breaks."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What all stories and an exploration showed of one client."""
+
+    client: str
+    caught: dict[str, tuple[str, ...]]  # by rule: the stories
+    examples: int | None  # until exploration found it; None if it did not
+    found: tuple[str, ...]  # the rules it found
+
+
+def clients() -> list[str]:
+    """The names of all broken clients."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+
+
+def module(client: str) -> ModuleType:
+    """A broken client's module."""
+    return importlib.import_module(f"tests.broken_clients.{client}")
+
+
+def stories() -> dict[str, Scenario]:
+    """The stories of the catalogue, and those kept beside the broken clients."""
+    beside = (load(str(path)) for path in sorted((FOLDER / "scenarios").glob("*.yaml")))
+    return {**load_catalogue(), **{story.name: story for story in beside}}
+
+
+def row(client: str | None) -> Row:
+    """Make all runs of a client; of the reference client, for None."""
+    subject = resolve(None if client is None else f"tests.broken_clients.{client}:build")
+    caught: defaultdict[str, list[str]] = defaultdict(list)
+    for name, story in stories().items():
+        for rule in _broken(story, subject):
+            caught[rule].append(name)
+    found = explore(subject, examples=EXAMPLES, steps=30, seed=SEED)
+    rules = tuple(dict.fromkeys(finding.rule for finding in found.findings))
+    return Row(
+        client=client or "reference",
+        caught={rule: tuple(names) for rule, names in caught.items()},
+        examples=found.examples if rules else None,
+        found=rules,
+    )
+
+
+def _broken(story: Scenario, subject: Subject) -> list[str]:
+    findings = run(story, subject).outcome.findings
+    return list(dict.fromkeys(finding.rule for finding in findings if finding.rule != EXPECTATION))
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The whole page."""
+    reference, *broken = rows
+    if reference.caught or reference.found:
+        raise SystemExit(f"the reference client breaks {sorted({*reference.caught, *reference.found})}")
+    parts = [
+        _INTRO,
+        _summary(broken),
+        _MATRIX.format(examples=EXAMPLES, seed=SEED),
+        _table(("client", "rule", "stories", "examples"), list(_matrix(broken))),
+        _PROMISES,
+        _table(("safeguard", "in the reference client", "without it", "promise that breaks"), list(safeguard_rows())),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(broken: Sequence[Row]) -> str:
+    found = [each for each in broken if each.examples is not None]
+    by_catalogue = sum(
+        any(name in load_catalogue() for names in each.caught.values() for name in names) for each in broken
+    )
+    return (
+        f"{len(broken)} broken clients, {len(all_rules())} rules, {len(stories())} stories. "
+        f"The catalogue alone catches {by_catalogue} clients, exploration {len(found)}."
+    )
+
+
+def _matrix(broken: Sequence[Row]) -> Iterator[tuple[str, str, str, str]]:
+    for each in broken:
+        named = module(each.client).CAUGHT_BY
+        for rule in (named, *sorted(each.caught.keys() - {named})):
+            found = "none" if each.examples is None else str(each.examples)
+            yield (
+                f"[`{each.client}`](../tests/broken_clients/{each.client}.py)" if rule == named else "",
+                f"`{rule}`",
+                _told(
+                    each.caught.get(rule, ()), first=Path(module(each.client).SCENARIO).stem if rule == named else None
+                ),
+                found if rule == named else "",
+            )
+
+
+def _told(names: Sequence[str], first: str | None) -> str:
+    catalogue = load_catalogue()
+    ordered = sorted(names, key=lambda name: (name != first, name not in catalogue, name))
+    told = [f"{name}" if name in catalogue else f"*{name}*" for name in ordered[:NAMED_STORIES]]
+    more = len(names) - NAMED_STORIES
+    return ", ".join(told) + (f" and {more} more" if more > 0 else "")
+
+
+def safeguard_rows() -> Iterator[tuple[str, str, str, str]]:
+    """The rows of the second table."""
+    requirements = {info.id: info.requirement for info in all_rules()}
+    for safeguard, (where, client) in SAFEGUARDS.items():
+        rule = module(client).CAUGHT_BY
+        yield safeguard, f"`{where}`", f"`{client}`", f"{requirements[rule]}: `{rule}`"
+
+
+def _table(heading: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heading, ("---",) * len(heading), *rows))
+
+
+def main() -> None:
+    """Make all runs and write the page."""
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        rows = list(pool.map(row, [None, *clients()]))
+    PAGE.write_text(page(rows), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
