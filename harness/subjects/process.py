@@ -31,7 +31,7 @@ from harness.history import (
     WorkerStarted,
     WorkerStopped,
 )
-from harness.stage import Notebook, SubjectBroken, Terms
+from harness.stage import Notebook, SubjectBroken, SubjectError, Terms
 from harness.subject import Capability, Claim
 from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, Log, status_of
 from harness.subjects.lines import (
@@ -172,7 +172,10 @@ class ProcessStage:
         )
         reply = await self._ask(started, command, self._patience.start_s)
         if reply is None or not reply.ok or reply.protocol != PROTOCOL:
-            self._break(await self._why_not_up(started, reply))
+            why, hangs = await self._why_not_up(started, reply)
+            if life == 1 and not hangs:
+                raise SubjectError(why)  # it cannot be put under test as it was given: wrong usage, not a verdict
+            self._break(why)
             self._raise_if_broken()
             return ()
         self._record(WorkerStarted(worker=worker, life=life))
@@ -181,12 +184,13 @@ class ProcessStage:
             started.webhook_url = answer.url if answer is not None else None
         return reply.capabilities
 
-    async def _why_not_up(self, worker: _Worker, reply: Reply | None) -> str:
+    async def _why_not_up(self, worker: _Worker, reply: Reply | None) -> tuple[str, bool]:
+        """Say why a worker is not up, and whether it hangs."""
         program = " ".join(self._command)
         if reply is not None and not reply.ok:
-            return f"{program!r} refused to start: {reply.error or 'it gave no reason'}"
+            return f"{program!r} refused to start: {reply.error or 'it gave no reason'}", False
         if reply is not None:
-            return f"{program!r} speaks protocol {reply.protocol}, this harness speaks {PROTOCOL}"
+            return f"{program!r} speaks protocol {reply.protocol}, this harness speaks {PROTOCOL}", False
         code = worker.group.process.returncode
         if code is None:
             worker.group.signal(signal.SIGKILL)
@@ -195,7 +199,7 @@ class ProcessStage:
             what = f"ended before it answered the start command, with {status_of(code)}"
         await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
         words = " / ".join(worker.group.log.last_words[-SHOWN_WORDS:]) or "nothing"
-        return f"{program!r} {what}; the last it wrote to standard error: {words}"
+        return f"{program!r} {what}; the last it wrote to standard error: {words}", code is None
 
     def kill(self, worker: str) -> None:
         """SIGKILL, now."""

@@ -6,9 +6,9 @@ from harness.subject import Client, Host
 from harness.subjects.reference import build_with
 from reference_client.operation import EventNotice, HistoryEntry
 from reference_client.stores.protocol import MakeEntry, OperationStore
-from tests.broken_clients._parts import Store, story
+from tests.broken_clients._parts import Store
 
-SCENARIO = story("running-told-twice")
+SCENARIO = "running-told-twice"
 CAUGHT_BY = "duplicate-webhook-changes-nothing"
 ALSO_CAUGHT_BY = ("obeys-retry-after",)
 

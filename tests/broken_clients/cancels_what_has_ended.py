@@ -2,9 +2,9 @@
 
 from harness.subject import Client, Host
 from harness.subjects.reference import build_with
-from tests.broken_clients._parts import Subject, story
+from tests.broken_clients._parts import Subject
 
-SCENARIO = story("stop-asked-for-late")
+SCENARIO = "stop-asked-for-late"
 CAUGHT_BY = "no-cancel-after-terminal"
 ALSO_CAUGHT_BY = (
     "no-call-at-rest",

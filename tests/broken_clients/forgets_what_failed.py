@@ -2,9 +2,9 @@
 
 from harness.subject import Claim, Client, Host
 from harness.subjects.reference import build_with
-from tests.broken_clients._parts import Claiming, story
+from tests.broken_clients._parts import Claiming
 
-SCENARIO = story("one-fails-one-succeeds")
+SCENARIO = "one-fails-one-succeeds"
 CAUGHT_BY = "every-operation-is-claimed"
 
 

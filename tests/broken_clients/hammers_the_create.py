@@ -2,9 +2,9 @@
 
 from harness.subject import Client, Host
 from harness.subjects.reference import build_with
-from tests.broken_clients._parts import Retrying, sending, story
+from tests.broken_clients._parts import Retrying, sending
 
-SCENARIO = story("create-fails-for-a-while")
+SCENARIO = "create-fails-for-a-while"
 CAUGHT_BY = "tries-per-create-limited"
 ALSO_CAUGHT_BY = ("intent-before-outside-call",)
 

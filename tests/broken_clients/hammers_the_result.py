@@ -2,9 +2,9 @@
 
 from harness.subject import Client, Host
 from harness.subjects.reference import build_with
-from tests.broken_clients._parts import Retrying, sending, story
+from tests.broken_clients._parts import Retrying, sending
 
-SCENARIO = story("result-fails-for-a-while")
+SCENARIO = "result-fails-for-a-while"
 CAUGHT_BY = "result-reads-limited"
 ALSO_CAUGHT_BY = ("intent-before-outside-call",)
 

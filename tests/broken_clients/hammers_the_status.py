@@ -4,9 +4,8 @@ from harness.subject import Client, Host
 from harness.subjects.reference import build_with
 from reference_client.adapters.protocol import Answer, NoAnswer
 from reference_client.workflow import Workflow
-from tests.broken_clients._parts import story
 
-SCENARIO = story("long-job-without-retry-after")
+SCENARIO = "long-job-without-retry-after"
 CAUGHT_BY = "polls-per-job-limited"
 ALSO_CAUGHT_BY = ("backs-off",)
 

@@ -5,9 +5,9 @@ import asyncio
 from harness.subject import Client, Host
 from harness.subjects.reference import build_with
 from reference_client.lifecycle import LocalState
-from tests.broken_clients._parts import Subject, story
+from tests.broken_clients._parts import Subject
 
-SCENARIO = story("one-long-job-two-workers")
+SCENARIO = "one-long-job-two-workers"
 CAUGHT_BY = "one-observer-per-job"
 ALSO_CAUGHT_BY = (
     "observes-only-under-lease",

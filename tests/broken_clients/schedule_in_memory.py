@@ -11,9 +11,9 @@ from reference_client.operation import Operation
 from reference_client.steps import Step
 from reference_client.stores.protocol import Lease
 from reference_client.workflow import Action, Workflow
-from tests.broken_clients._parts import Store, story
+from tests.broken_clients._parts import Store
 
-SCENARIO = story("restart-between-polls")
+SCENARIO = "restart-between-polls"
 CAUGHT_BY = "restart-continues-schedule"
 
 

@@ -8,9 +8,8 @@ from reference_client.adapters.protocol import Answer, NoAnswer
 from reference_client.operation import Operation
 from reference_client.stores.protocol import Lease
 from reference_client.worker import Worker
-from tests.broken_clients._parts import story
 
-SCENARIO = story("stopped-between-intent-and-call")
+SCENARIO = "stopped-between-intent-and-call"
 CAUGHT_BY = "stale-worker-does-nothing"
 ALSO_CAUGHT_BY = (
     "one-observer-per-job",

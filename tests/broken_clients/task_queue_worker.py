@@ -8,9 +8,8 @@ from typing import Any
 import httpx2
 
 from harness.subject import Claim, Client, Host
-from tests.broken_clients._parts import story
 
-SCENARIO = story("one-long-job-two-workers")
+SCENARIO = "one-long-job-two-workers"
 CAUGHT_BY = "no-create-once-accepted"
 ALSO_CAUGHT_BY = (
     "obeys-retry-after",

@@ -5,9 +5,8 @@ import msgspec
 from harness.subject import Client, Host
 from harness.subjects.reference import build_with
 from reference_client.config import Timing
-from tests.broken_clients._parts import story
 
-SCENARIO = story("create-never-answered")
+SCENARIO = "create-never-answered"
 CAUGHT_BY = "no-create-after-deadline"
 
 

@@ -41,11 +41,11 @@ def test_a_one_shot_subject_is_a_command() -> None:
     assert result.exit_code == 2
 
 
-def test_a_subject_that_does_not_come_up_is_asked_once_and_ends_as_unknown() -> None:
+def test_a_subject_that_ends_at_once_is_asked_once_and_is_wrong_use() -> None:
     result = jobsworth("check", "--", sys.executable, "-c", "raise SystemExit('no module foo')")
     assert "ended before it answered the start command, with exit status 1" in result.output
     assert "standard error: no module foo" in result.output
-    assert result.exit_code == 3
+    assert result.exit_code == 2
 
 
 def test_what_programs_log_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -107,13 +107,25 @@ def test_a_subject_in_order_passes(subject: Write) -> None:
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        ("time.sleep(600)", "did not answer the start command within 1 s.* standard error: nothing"),
         (
             "print('no module foo', file=sys.stderr); sys.exit(3)",
             "ended before .* exit status 3.* standard error: no module foo",
         ),
         ("say(reply=json.loads(input())['id'], ok=False, error='no licence')", "refused to start: no licence"),
         ("say(reply=json.loads(input())['id'], ok=True, protocol=7)\ninput()", "speaks protocol 7, .* speaks 1"),
+    ],
+    ids=["ending at once", "refusing", "of another protocol"],
+)
+@pytest.mark.usefixtures("impatient")
+def test_a_subject_that_will_not_start_cannot_be_put_under_test(subject: Write, program: str, reason: str) -> None:
+    with pytest.raises(SubjectError, match=reason):
+        run(story(), subject(program))
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("time.sleep(600)", "did not answer the start command within 1 s.* standard error: nothing"),
         ("started(next(commands)); time.sleep(600)", "w1 hangs: no reply to the .* command .*within 0.5 s"),
         (
             "for command in commands: started(command) if command['command'] != 'report' else time.sleep(600)",
@@ -128,7 +140,7 @@ def test_a_subject_in_order_passes(subject: Write) -> None:
             r"w1 wrote a line [(]number 2[)] of more than 1048576 bytes, and was ended",
         ),
     ],
-    ids=["silent", "crashing", "refusing", "other-protocol", "deaf", "no-report", "its-log", "long-line"],
+    ids=["silent", "deaf", "no-report", "its-log", "long-line"],
 )
 @pytest.mark.usefixtures("impatient")
 def test_a_subject_out_of_order_ends_as_unknown_with_the_reason(subject: Write, program: str, reason: str) -> None:
