@@ -5,9 +5,8 @@ import msgspec
 from harness.subject import Client, Host
 from harness.subjects.reference import build_with
 from reference_client.config import CancelTerms, Terms
-from tests.broken_clients._parts import story
 
-SCENARIO = story("cancel-not-offered")
+SCENARIO = "cancel-not-offered"
 CAUGHT_BY = "cancel-only-where-offered"
 
 
