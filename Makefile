@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CONSTRAINTS ?= constraints.txt
 
-.PHONY: check test lint tests docs bench clean
+.PHONY: check test lint tests docs bench hunt kill-matrix clean
 
 check: $(STAMP)
 	$(BIN)/jobsworth check
@@ -20,17 +21,27 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 tests: $(STAMP)
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 docs: $(STAMP)
 	$(BIN)/python -m harness.report.catalogues
 	$(BIN)/python -m harness.editions
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev]" $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 	touch $(STAMP)
+
+# For an hour that is to spare: random exploration of the reference client, many times longer than the tests take.
+SEED ?= 1
+EXAMPLES ?= 20000
+
+hunt: $(STAMP)
+	$(BIN)/jobsworth explore --examples $(EXAMPLES) --seed $(SEED)
+
+kill-matrix: $(STAMP)
+	$(BIN)/python -m tests.kill_matrix
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench.py

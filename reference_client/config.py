@@ -11,6 +11,7 @@ import msgspec
 
 __all__ = [
     "CALL_LIMIT_FACTOR",
+    "CancelMethod",
     "CancelTerms",
     "ConfigError",
     "Idempotency",
@@ -90,7 +91,13 @@ class LookupTerms(msgspec.Struct, frozen=True, kw_only=True):
     authoritative: bool = True  # an empty answer proves that there is no job
 
 
+class CancelMethod(StrEnum):
+    DELETE = "delete"  # DELETE on the job
+    POST = "post"  # POST on the job's /cancel
+
+
 class CancelTerms(msgspec.Struct, frozen=True, kw_only=True):
+    method: CancelMethod = CancelMethod.DELETE
     effect: str = "accepted_only"  # "unsupported": there is no such call
     repeatable: bool = True  # a second call for one job is documented as harmless
 

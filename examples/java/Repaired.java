@@ -45,7 +45,7 @@ import java.util.stream.Collectors;
 public class Repaired {
     static final int EX_DATAERR = 65;
     static final double MARGIN_S = 0.2; // of a deadline or a token's lifetime: a request takes a moment to arrive
-    static final int RESULT_TRIES = 4;
+    static final int RESULT_TRIES = 7;
     static final Set<Integer> CREATED = Set.of(200, 201, 202);
     static final Set<Integer> REDIRECTS = Set.of(301, 302, 303, 307, 308);
     static final Set<Integer> REJECTIONS = Set.of(400, 404, 405, 410, 413, 415, 422);

@@ -26,7 +26,7 @@ const seconds = (name) => Number(env[name]);
 
 const EX_DATAERR = 65;
 const MARGIN_S = 0.2; // of a deadline or a token's lifetime: a request takes a moment to arrive
-const RESULT_TRIES = 4;
+const RESULT_TRIES = 7;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REJECTIONS = [400, 404, 405, 410, 413, 415, 422];
 const TERMINAL = ["succeeded", "failed", "cancelled"];

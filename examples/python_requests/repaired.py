@@ -41,7 +41,7 @@ POLL_JITTER = float(os.environ["POLL_JITTER"])
 
 EX_DATAERR = 65
 MARGIN_S = 0.2  # of a deadline or a token's lifetime: a request takes a moment to arrive
-RESULT_TRIES = 4
+RESULT_TRIES = 7
 REDIRECTS = {301, 302, 303, 307, 308}
 REJECTIONS = {400, 404, 405, 410, 413, 415, 422}
 Json = dict[str, Any]

@@ -70,6 +70,9 @@ them; to get around, new ones are worth more."""
 _SEEDS_APART: Final = 1_000_003
 """So that explorations with neighbouring seeds have no chunk in common."""
 
+PLAYED_OUT_S: Final = 3.0
+"""How long a beginning is left alone after its last step, so that what it is for comes about."""
+
 DIRECTED: Final = 0.3
 """The share of the runs that go for what the others did not visit, as far as it can be told how to get there."""
 
@@ -209,6 +212,7 @@ class Machine(RuleBasedStateMachine):
             can = step.do not in {"decide", "reconcile"} or step.do in self.simulation.commands
             if can and not isinstance(step, Wait) and self._has_object(step):
                 self._apply(step.model_copy(update={"at": self._now}))
+        self._advance(PLAYED_OUT_S)
 
     def _has_object(self, step: Step) -> bool:
         """Whether a step has what it is done to: a worker in the right state, or a job that has not ended."""

@@ -218,7 +218,7 @@ class NoPollAfterResultDeadline(Rule):
             return
         cancel_deadline_s = self.world.timing.get("cancel_deadline_s", 0)
         cancels = [each.sent.at for each in operation.calls.get(Endpoint.CANCEL, ())]
-        for began in (*(entry.at for entry in operation.cancels), *cancels):
+        for began in (*map(self.world.taken_up_at, operation.cancels), *cancels):
             deadline = max(deadline, began + cancel_deadline_s)
         self.judged += 1
         late_s = exchange.sent.at - deadline

@@ -191,7 +191,7 @@ class ConflictingJobIdsStopEverything(ConflictRule):
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
         told = self.conflict(operation, by=exchange.request.worker)
-        if told is None:
+        if told is None or operation.decided is not None:  # a person knows of both, and answers for what follows
             return
         first, second, one, other = told
         self.judged += 1

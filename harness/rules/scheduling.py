@@ -62,6 +62,9 @@ def gap_before(world: World, call: Exchange) -> Gap | None:
     giver = call.schedule if is_status else call.previous
     if giver is None or call.licence is not None or giver.redirected or CLOCKLESS in giver.faults:
         return None
+    decided = world.operation(call.operation or "").decided
+    if decided is not None and (giver.ended is None or decided.seq > giver.ended.seq):
+        return None  # a person said to go on
     if giver.answer is not None and giver.answer.canonical_state in TERMINAL_STATES:
         return None  # a read after the end is not early but needless: no-poll-after-terminal
     me, them = call.request.worker, giver.request.worker

@@ -42,7 +42,7 @@ class Worker(msgspec.Struct):
     name: str
     running: bool = False
     dead: bool = True
-    resumed_at: float | None = None
+    back_at: float = 0.0  # when it was started or resumed last
     life_since: int = 0  # the entry of its last start: what it was told before, it no longer knows
     cut_seqs: list[
         int

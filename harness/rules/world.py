@@ -83,6 +83,7 @@ class World:
         self.traced: dict[str, str] = {}  # the operation of each trace
         self.shared_ids: set[str] = set()  # job ids that serve more than one job
         self.blurred: set[str] = set()  # operations of such jobs: what is said or read of them may be meant for another
+        self.told_while_stopped: dict[str, list[Commanded]] = {}  # by worker: it takes them up when it is resumed
         self.notes_history = False
         self.notes_leases = False
         self.claims_made = False
@@ -134,6 +135,11 @@ class World:
         if known is None:
             known = self.operations[name] = Operation(id=name)
         return known
+
+    def taken_up_at(self, command: Entry) -> float:
+        """The latest time at which a command may have been taken up: when whoever was interrupted since was back."""
+        back = (each.back_at for each in self.workers.values() if each.cut_after(command.seq) is not None)
+        return max((command.at, *back))
 
     def truth(self, operation: Operation, remote_job: str | None) -> Job | None:
         """The job an operation's claim is about: the one it names, or its only one."""
@@ -192,12 +198,18 @@ class World:
             elif operation.submitted is None:
                 operation.submitted = entry
             return
+        if not self.worker(fact.worker).running:
+            self.told_while_stopped.setdefault(fact.worker, []).append(fact)
+        self._taken_up(operation, entry, fact.command)
+
+    @staticmethod
+    def _taken_up(operation: Operation, entry: Entry, command: str) -> None:
         operation.allow(entry)
-        if fact.command == "cancel":
+        if command == "cancel":
             operation.cancels.append(entry)
         else:
             operation.asked = entry
-            if fact.command == "decide":
+            if command == "decide":
                 operation.decisions.append(entry)
 
     def _command_refused(self, entry: Entry, fact: CommandRefused) -> None:
@@ -211,7 +223,8 @@ class World:
     def _worker_started(self, entry: Entry, fact: WorkerStarted) -> None:
         worker = self.worker(fact.worker)
         worker.life_since = entry.seq
-        worker.running, worker.dead = True, False
+        self.told_while_stopped.pop(fact.worker, None)
+        worker.running, worker.dead, worker.back_at = True, False, entry.at
 
     def _worker_stopped(self, entry: Entry, fact: WorkerStopped) -> None:
         worker = self.worker(fact.worker)
@@ -220,7 +233,12 @@ class World:
 
     def _worker_resumed(self, entry: Entry, fact: WorkerResumed) -> None:
         worker = self.worker(fact.worker)
-        worker.running, worker.resumed_at = True, entry.at
+        worker.running, worker.back_at = True, entry.at
+        for told in self.told_while_stopped.pop(fact.worker, ()):
+            operation = self.operation(told.operation)
+            if told.command != "reconcile":  # it counts from here on, and once
+                del (operation.cancels if told.command == "cancel" else operation.decisions)[-1:]
+            self._taken_up(operation, entry, told.command)
 
     def _worker_ended(self, entry: Entry, fact: WorkerEnded) -> None:
         worker = self.worker(fact.worker)

@@ -42,7 +42,7 @@ from reference_client.adapters.protocol import (
     Unusable,
     path_at_origin,
 )
-from reference_client.config import Lookup, Mechanism, Terms
+from reference_client.config import CancelMethod, Lookup, Mechanism, Terms
 from reference_client.operation import Operation, ResultReference, canonical_json
 
 __all__ = ["JobsAdapter"]
@@ -116,6 +116,8 @@ class JobsAdapter:
         return Request(method="GET", path=operation.status_path or self._job_path(operation))
 
     def cancel(self, operation: Operation) -> Request:
+        if self._terms.cancel.method is CancelMethod.POST:
+            return Request(method="POST", path=f"{self._job_path(operation)}/cancel")
         return Request(method="DELETE", path=self._job_path(operation))
 
     def result(self, operation: Operation) -> Request:

@@ -13,7 +13,7 @@ from tests.correct_clients._plain import Gone, PlainClient, Record
 
 def way(before: str, after: str) -> tuple[str, ...]:
     """The states from one to another, by the shortest way that the table of transitions has."""
-    ways = deque([(before,)])
+    ways: deque[tuple[str, ...]] = deque([(before,)])
     while ways:
         path = ways.popleft()
         if path[-1] == after:

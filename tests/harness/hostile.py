@@ -28,6 +28,8 @@ def _value(hint: Any, text: str, number: int) -> Any:
         return _value(next(one for one in get_args(hint) if one is not type(None)), text, number)
     if get_origin(hint) is dict:
         return {text: _value(get_args(hint)[1], text, number)}
+    if get_origin(hint) is tuple:
+        return (_value(get_args(hint)[0], text, number),)
     if hint is Any:
         return [text]
     if isinstance(hint, type) and issubclass(hint, enum.Enum):

@@ -28,6 +28,11 @@ def test_the_least_client_can_be_told_to_submit() -> None:
         ({"contract": {"webhooks": {"enabled": True}}}, "webhooks", "sends webhooks"),
         ({"steps": [SUBMIT, {"at": 1, "do": "cancel", "operation": "op-1"}]}, "cancel", "to cancel"),
         ({"steps": [SUBMIT, {"at": 1, "do": "reconcile", "operation": "op-1"}]}, "reconcile", "to look again"),
+        (
+            {"steps": [SUBMIT, {"at": 1, "do": "decide", "operation": "op-1", "state": "failed"}]},
+            "decide",
+            "a person decided",
+        ),
         ({"faults": [{"kind": "kill", "at": "store#1:committed"}]}, "checkpoints", "durable write"),
         (
             {"steps": [SUBMIT, {"at": 1, "do": "arm", "fault": {"kind": "kill", "at": "store#1:committed"}}]},

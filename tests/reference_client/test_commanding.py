@@ -60,6 +60,13 @@ def test_a_person_may_have_the_chosen_job_cancelled(story: Story, say: type[Say]
     assert action.call is Call.CANCEL
 
 
+def test_where_a_person_says_that_it_is_being_cancelled_no_second_call_is_made(story: Story, say: type[Say]) -> None:
+    undecided(story, say).told(decide(S.CANCELLING, "job_7"), 100.0)
+    action = story.settle(100.0)
+    assert isinstance(action, Send)
+    assert action.call is Call.STATUS
+
+
 @pytest.mark.parametrize(
     ("decision", "why"),
     [

@@ -7,6 +7,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,6 +210,13 @@ def test_a_status_read_may_find_nothing_be_sent_elsewhere_or_fail() -> None:
     assert isinstance(read(ans(200, b"<html>", content_type="text/html")), p.Unusable)
     assert read(ans(301, location="/v2/jobs/job_1")).path == "/v2/jobs/job_1"
     assert read(ans(302, location="https://elsewhere.test/v1/jobs/job_1")).path is None
+
+
+def test_a_cancel_is_called_as_the_contract_says(story: Story) -> None:
+    known = msgspec.structs.replace(story.operation, remote_job_id="job_1")
+    assert adapter().cancel(known) == p.Request(method="DELETE", path="/v1/jobs/job_1")
+    by_post = adapter(cancel={"method": "post"}).cancel(known)
+    assert by_post == p.Request(method="POST", path="/v1/jobs/job_1/cancel")
 
 
 def test_a_cancel_is_taken_refused_or_left_open() -> None:

@@ -85,7 +85,7 @@ def test_it_starts_and_says_what_it_can_do(play: Any, tmp_path: Path) -> None:
         reply = await harness.start(tmp_path, webhook_secrets=["whsec_c2VjcmV0"])
         assert reply["ok"]
         assert (reply["protocol"], reply["name"]) == (1, "reference")
-        assert {"checkpoints", "reconcile", "webhooks"} <= set(reply["capabilities"])
+        assert {"checkpoints", "decide", "reconcile", "webhooks"} <= set(reply["capabilities"])
         assert (await harness.ask("webhook_url"))["url"].startswith("http://127.0.0.1:")
 
     play(tell)
@@ -158,6 +158,8 @@ def test_commands_are_recorded_and_the_claims_tell_of_it(play: Any, tmp_path: Pa
         assert states[-1] == "withdrawn", "nobody listens there, so nothing was ever sent"
         refused = await harness.ask("reconcile", operation="op-1", who="ann", why="?")
         assert "final" in refused["error"]
+        refused = await harness.ask("decide", operation="op-1", who="ann", why="?", state="observing", job="job_1")
+        assert "only human_decision_required awaits a decision" in refused["error"]
 
     play(tell)
 

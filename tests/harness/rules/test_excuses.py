@@ -83,6 +83,41 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: [s.create(), *(s.poll(at=1) for _ in range(8))],
     ),
     (
+        "obeys-retry-after",
+        "a person decides to go on at once",
+        lambda s: (
+            s.create(status=429, job=None, retry_after=600).told("decide", at=5, decided="reconciliation").create()
+        ),
+        lambda s: s.create(status=429, job=None, retry_after=600).told("reconcile", at=5).create(),
+    ),
+    (
+        "no-poll-after-result-deadline",
+        "the worker that was told to cancel was stopped, and counts the time to wait from when it took that up",
+        lambda s: s.create().told("cancel", at=16).stopped().resumed(at=20).poll(at=22).poll(at=24).poll(at=25),
+        lambda s: s.create().told("cancel", at=16).poll(at=22).poll(at=24).poll(at=25),
+    ),
+    (
+        "no-call-at-rest",
+        "a command given to a stopped worker is taken up when it is resumed",
+        lambda s: (
+            s.create()
+            .stopped()
+            .told("reconcile")
+            .noted("observing", "result_timed_out", at=20, by="w2")
+            .resumed(at=35)
+            .poll()
+        ),
+        lambda s: (
+            s.create()
+            .told("reconcile")
+            .stopped()
+            .noted("observing", "result_timed_out", at=20, by="w2")
+            .resumed(at=35)
+            .poll()
+            .poll()
+        ),
+    ),
+    (
         "rest-left-only-on-command",
         "the worker that was told was stopped before it could take the command up",
         lambda s: (

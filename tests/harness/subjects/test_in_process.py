@@ -1,0 +1,79 @@
+"""What a simulated client may say, and which commands it is given."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from harness.history import Claimed, SubjectComplained
+from harness.runner import Job, Result, run, simulated_capabilities, sort_out
+from harness.subject import Claim, Client, Host
+from harness.subjects import Subject, resolve
+from scenarios.model import Scenario
+
+STORY = Scenario.model_validate(
+    {"name": "a-story", "summary": "s", "steps": [{"at": 0, "do": "submit", "operation": "op-1"}], "drain_s": 1}
+)
+
+
+class Silent:
+    """A client that takes everything and does nothing."""
+
+    said: Any = ()
+
+    async def submit(self, operation: str, request: Mapping[str, Any]) -> None:
+        """Take it."""
+
+    async def cancel(self, operation: str, who: str, why: str) -> None:
+        """Take it."""
+
+    async def report(self) -> Sequence[Claim]:
+        said: Sequence[Claim] = self.said
+        return said
+
+
+def claiming(said: Any) -> Result:
+    def build(_host: Host) -> Client:
+        client = Silent()
+        client.said = said
+        return client
+
+    return run(STORY, Subject(name="silent", factory=build))
+
+
+def facts(result: Result, kind: type) -> list[Any]:
+    return [entry.fact for entry in result.history if isinstance(entry.fact, kind)]
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (Claim(operation="op-1", state=503), "Expected `str`, got `int`"),  # type: ignore[arg-type]
+        (Claim(operation="op-1", state="done"), "has the state 'done'; one of accepted"),
+        ({"operation": "op-1"}, "no claim"),
+    ],
+)
+def test_a_claim_that_is_none_is_written_down_and_left_out(said: Any, complaint: str) -> None:
+    result = claiming([said, Claim(operation="op-1", state="observing")])
+    assert {claim.state for claim in facts(result, Claimed)} == {"observing"}
+    assert any(complaint in each.message for each in facts(result, SubjectComplained))
+
+
+def test_a_client_is_asked_for_no_more_than_it_has_methods_for() -> None:
+    subject = Subject(name="silent", factory=lambda _host: Silent())
+    assert {"decide", "reconcile"}.isdisjoint(simulated_capabilities(subject))
+    assert {"decide", "reconcile"} < set(simulated_capabilities(resolve()))
+
+
+def test_a_story_that_a_simulated_client_cannot_be_told_is_left_out_by_name() -> None:
+    subject = Subject(name="silent", factory=lambda _host: Silent())
+    told = {
+        **STORY.model_dump(),
+        "steps": [*STORY.steps, {"at": 1, "do": "decide", "operation": "op-1", "state": "failed"}],
+    }
+    jobs = [
+        Job(scenario=scenario, subject=subject, mode="simulated") for scenario in (STORY, Scenario.model_validate(told))
+    ]
+    made, left_out = sort_out(jobs)
+    assert [job.scenario for job in made] == [STORY]
+    assert "what a person decided" in left_out[0].reason
