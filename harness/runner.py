@@ -22,6 +22,7 @@ from fake_provider.lifecycle import TERMINAL, JobState
 from harness.applicability import retold, why_not, why_not_patched
 from harness.course import Course
 from harness.editions import rules_of
+from harness.garbage import heap_set_aside
 from harness.history import History
 from harness.patching import marks_of
 from harness.rules.judge import Judge
@@ -123,7 +124,9 @@ def run(
         SubjectError: the subject cannot be put under test in this mode.
     """
     mode = mode or subject.modes[0]
-    return _run(Job(scenario=scenario, subject=subject, mode=mode, seed=seed, source=source, edition=edition))
+    job = Job(scenario=scenario, subject=subject, mode=mode, seed=seed, source=source, edition=edition)
+    with heap_set_aside():
+        return _run(job)
 
 
 def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
@@ -206,13 +209,14 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
         on_done(result)
 
     real = []
-    for number, job in enumerate(jobs):
-        if job.mode == "process":
-            real.append((number, job))
-        else:
-            keep(number, _run(job))
-    if real:
-        asyncio.run(_run_side_by_side(real, keep))
+    with heap_set_aside():
+        for number, job in enumerate(jobs):
+            if job.mode == "process":
+                real.append((number, job))
+            else:
+                keep(number, _run(job))
+        if real:
+            asyncio.run(_run_side_by_side(real, keep))
     return [results[number] for number in range(len(jobs))]
 
 

@@ -1,9 +1,12 @@
-"""A PostgreSQL server for the tests that want one: the server comes in a wheel, so that nothing has to be set up."""
+"""What tests of more than one kind stand on: signals that arrive, and a PostgreSQL server for those that want one. The
+server comes in a wheel, so that nothing has to be set up.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import warnings
@@ -21,6 +24,14 @@ _UNPRIVILEGED = 65534
 """``nobody``: PostgreSQL refuses to run as root, so it runs as this where the tests do."""
 
 _SCHEMAS = count(1)
+
+
+def pytest_configure() -> None:
+    """Programs that are started here can be interrupted, also where the tests themselves run in a shell's background:
+    that SIGINT is ignored there would be inherited.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _programs() -> Path:
