@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -23,11 +23,13 @@ from reference_client.creating import OperationConflict
 from reference_client.credentials import EnvironmentCredential
 from reference_client.lifecycle import LocalState
 from reference_client.operation import Decision, HistoryEntry
-from reference_client.receiver import WebhookServer
 from reference_client.stores.observed import ObservedStore
 from reference_client.stores.protocol import Lease, StoreError, StoreRefused
 from reference_client.stores.sqlite import SQLiteStore
 from reference_client.webhooks import WebhookSecretError
+
+if TYPE_CHECKING:
+    from reference_client.receiver import WebhookServer
 
 __all__ = ["AUTHORIZATION_VARIABLE", "PROTOCOL", "Session", "serve"]
 
@@ -91,7 +93,8 @@ class Session:
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write = write
         self._assembly: Assembly | None = None
-        self._server: WebhookServer | None = None
+        self._takes_webhooks = False
+        self._server: WebhookServer | None = None  # once somebody asks where it is
         self._working: asyncio.Task[None] | None = None
         self._checkpoints = False
         self._passed = 0
@@ -182,13 +185,17 @@ class Session:
         if start.checkpoints:
             capabilities.append("checkpoints")
         if start.webhook_secrets:
-            self._server = WebhookServer(self._assembly.intake.take)
-            await self._server.__aenter__()
             capabilities.append("webhooks")
+        self._takes_webhooks = bool(start.webhook_secrets)
         self._working = asyncio.create_task(self._assembly.client.run())
         return {"protocol": PROTOCOL, "name": "reference", "capabilities": sorted(capabilities)}
 
     async def _webhook_url(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        if self._server is None and self._takes_webhooks:
+            from reference_client.receiver import WebhookServer  # half of the time that starting takes
+
+            self._server = WebhookServer(self._running.intake.take)
+            await self._server.__aenter__()
         return {"url": None if self._server is None else self._server.url}
 
     async def _submit(self, command: Mapping[str, Any]) -> dict[str, Any]:

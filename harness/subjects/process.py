@@ -179,7 +179,7 @@ class ProcessStage:
             self._raise_if_broken()
             return ()
         self._record(WorkerStarted(worker=worker, life=life))
-        if "webhooks" in reply.capabilities:
+        if "webhooks" in reply.capabilities and self._terms.contract["webhooks"]["enabled"]:
             answer = await self._ask(started, WebhookUrl(id=self._new_id()), self._patience.reply_s)
             started.webhook_url = answer.url if answer is not None else None
         return reply.capabilities
