@@ -26,6 +26,7 @@ from harness.course import Course
 from harness.editions import rules_of
 from harness.garbage import heap_set_aside
 from harness.history import History
+from harness.interrupts import run_interruptibly
 from harness.patching import marks_of
 from harness.rules.judge import Judge
 from harness.simulation import SimulatedClock, SimulationError, SimulationLoop
@@ -182,7 +183,7 @@ def capabilities_of(subject: Subject) -> Collection[Capability]:
         SubjectBroken: it did not answer.
         SubjectError: it cannot be started.
     """
-    return () if subject.one_shot or subject.command is None else asyncio.run(_introduced(subject.command))
+    return () if subject.one_shot or subject.command is None else run_interruptibly(_introduced(subject.command))
 
 
 async def _introduced(command: tuple[str, ...]) -> Collection[Capability]:
@@ -224,7 +225,7 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
             else:
                 keep(number, _run(job))
         if real:
-            asyncio.run(_run_side_by_side(real, keep))
+            run_interruptibly(_run_side_by_side(real, keep))
     return [results[number] for number in range(len(jobs))]
 
 
@@ -234,7 +235,7 @@ def _run(job: Job) -> Result:
             f"{job.subject.name!r} cannot be run in mode {job.mode!r}; it can in {', '.join(job.subject.modes)}"
         )
     if job.mode == "process":
-        return asyncio.run(_run_process(job))
+        return run_interruptibly(_run_process(job))
     judge = Judge(rules_of(job.edition))
     simulated = job.mode == "simulated"
     factory = job.subject.factory if simulated else job.subject.patched
