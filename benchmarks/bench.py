@@ -4,24 +4,34 @@ Processor time is measured where one process does the work, so that other progra
 several processes share, are measured by the clock.
 """
 
+import asyncio
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
+import httpx2
+import msgspec
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RULE_MARKER, RuleBasedStateMachine, rule, run_state_machine_as_test
 
+from fake_provider.facts import RequestSent
 from harness.explore.machine import explore, machine_for
 from harness.explore.sweep import CORE, sweep
 from harness.runner import run
+from harness.simulation import SimulationLoop
 from harness.subjects import resolve
 from harness.subjects.reference import build
+from reference_client.stores.sqlite import SQLiteStore
 from scenarios.loading import find
 from scenarios.model import Scenario, Submit
 
 EXAMPLES, STEPS = 100, 30
 LIFECYCLES = 300
+TASKS = 20  # that a lifecycle starts
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -68,6 +78,64 @@ def lifecycles() -> None:
     print(f"lifecycles: {LIFECYCLES / 3 / best:.0f} a second on one core (aim 500)")
 
 
+def floor() -> None:
+    """What the packages alone take for the same life: its calls through httpx2, its statements through sqlite3, its
+    tasks and timers through asyncio, its facts through msgspec; nothing of ours, and no rule.
+    """
+    scenario, subject = find("happy-path"), resolve()
+    run(scenario, subject)
+    statements: list[tuple[str, Any]] = []
+
+    class Recording(sqlite3.Connection):
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            statements.append((sql, parameters))
+            return super().execute(sql, parameters)
+
+    plain, sqlite3.connect = sqlite3.connect, partial(sqlite3.connect, factory=Recording)  # type: ignore[assignment]
+    try:
+        history = run(scenario, subject).history
+    finally:
+        sqlite3.connect = plain
+    blank = plain(":memory:")
+    SQLiteStore(":memory:")._db.backup(blank)  # noqa: SLF001  a finished empty database
+    image, calls = blank.serialize(), sum(isinstance(entry.fact, RequestSent) for entry in history)
+    encoder = msgspec.json.Encoder()
+
+    def write() -> None:
+        database = plain(":memory:", isolation_level=None, cached_statements=256)
+        database.deserialize(image)
+        for sql, parameters in statements:
+            database.execute(sql, parameters).fetchall()
+        database.close()
+
+    async def call() -> None:
+        answer = httpx2.Response(200, json={"id": "job_0123456789abcdef", "status": "running", "progress": 50})
+        transport = httpx2.MockTransport(lambda _: answer)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            for _ in range(calls):
+                (await client.post("/v1/jobs", json={"kind": "report"})).json()
+
+    async def turn() -> None:
+        for _ in range(TASKS):
+            await asyncio.create_task(asyncio.sleep(0.1))
+
+    def live() -> None:
+        write()
+        loop = SimulationLoop()
+        loop.run_until_complete(call())
+        loop.run_until_complete(turn())
+        loop.close()
+        for entry in history:
+            encoder.encode(entry.fact)
+
+    def best_ms(work: Callable[[], object]) -> float:
+        count = LIFECYCLES // 3
+        return min(cpu(lambda: [work() for _ in range(count)]) / count for _ in range(3)) * 1e3
+
+    least, ours = best_ms(live), best_ms(lambda: run(scenario, subject))
+    print(f"floor: {least:.2f} ms by the packages alone, {ours:.2f} ms for a lifecycle; ratio {ours / least:.1f}")
+
+
 def operations() -> None:
     """What an operation costs among many, in one run, over what it costs among few."""
     costs = {}
@@ -88,7 +156,7 @@ def pairs() -> None:
     print(f"pairs: {found.verdict}, {runs} runs in {found.seconds:.0f} s (aim under 60 s on 2 cores)")
 
 
-BENCHMARKS = {each.__name__: each for each in (machine, lifecycles, operations, pairs)}
+BENCHMARKS = {each.__name__: each for each in (machine, lifecycles, floor, operations, pairs)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or BENCHMARKS:
