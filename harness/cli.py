@@ -4,13 +4,11 @@ Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted. Impo
 ``jobsworth --help`` costs nothing.
 """
 
-import io
-import os
 import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +16,10 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
+from harness import outlets
+from harness.outlets import NoPlace
+
 if TYPE_CHECKING:
-    from harness.report.machine import Report
-    from harness.report.terminal import Screen
-    from harness.runner import Result
     from harness.subjects import Subject
     from scenarios.model import Scenario
 
@@ -140,7 +138,7 @@ def check(
         from harness.stage import SubjectBroken
         from scenarios.loading import find, load_catalogue
 
-        screen = _screen(json_file)
+        screen = outlets.screen(json_file)
         under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
         catalogue = load_catalogue()
         everything = load_edition(edition).scenarios if edition is not None else tuple(catalogue)
@@ -165,10 +163,10 @@ def check(
         screen.results(outcomes)
         screen.left_out(left_out)
         screen.known(report)
-        _keep_logs(logs, results)
-        _draw(html, screen, report, results, {each.name: each.summary for each in chosen.values()})
-        _tell_ci(report, junit_file, aside=json_file == "-")
-        _finish(screen, report, json_file)
+        outlets.keep_logs(logs, results)
+        outlets.draw(html, screen, report, results, {each.name: each.summary for each in chosen.values()})
+        outlets.tell_ci(report, junit_file, aside=json_file == "-")
+        outlets.finish(screen, report, json_file)
 
 
 @cli.command(cls=_WithCommand)
@@ -204,7 +202,7 @@ def explore(
         from harness.report.machine import explored
         from scenarios.loading import find_contract
 
-        screen = _screen(json_file)
+        screen = outlets.screen(json_file)
         under_test = _resolved(ctx, subject, "simulated")
         promised = find_contract(contract) if contract is not None else None
         found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
@@ -214,8 +212,8 @@ def explore(
         kinds = sorted(report.faults_struck_by_kind.items(), key=lambda item: -item[1])
         told = ", ".join(f"{kind} {count}" for kind, count in kinds) or "none"
         notes = {"examples": str(report.examples), "steps": str(report.steps), "faults struck": told}
-        _draw_saved(html, screen, report, under_test, saved, notes)
-        _finish(screen, report, json_file)
+        outlets.draw_saved(html, screen, report, under_test, saved, notes)
+        outlets.finish(screen, report, json_file)
 
 
 @cli.command(cls=_WithCommand)
@@ -256,7 +254,7 @@ def sweep(
         from harness.report.machine import swept
         from scenarios.loading import find
 
-        screen = _screen(json_file)
+        screen = outlets.screen(json_file)
         under_test = _resolved(ctx, subject, "simulated")
         chosen = [find(name) for name in names or CORE]
         with screen.counting() as tell:
@@ -277,8 +275,8 @@ def sweep(
         report = swept(under_test.name, seed or 0, found, reproduce=shlex.join(words))
         screen.sweep(report)
         notes = {"runs made": str(report.runs_made), "places": str(report.placements)}
-        _draw_saved(html, screen, report, under_test, report.saved_scenarios, notes)
-        _finish(screen, report, json_file)
+        outlets.draw_saved(html, screen, report, under_test, report.saved_scenarios, notes)
+        outlets.finish(screen, report, json_file)
 
 
 @cli.command(cls=_WithCommand)
@@ -312,26 +310,26 @@ def replay(
         from harness.stage import SubjectBroken
         from scenarios.loading import find
 
-        screen = _screen(json_file)
+        screen = outlets.screen(json_file)
         chosen = find(scenario)
         under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
         where = _modes(chosen, under_test, mode, named=True)[0]
         try:
             _, left_out = sort_out([Job(scenario=chosen, subject=under_test, mode=where)])
         except SubjectBroken as error:
-            _finish(screen, report_of(under_test.name, seed or 0, (), trouble=str(error)), json_file)
+            outlets.finish(screen, report_of(under_test.name, seed or 0, (), trouble=str(error)), json_file)
         if left_out:
             raise _WrongUse(f"{chosen.name} does not apply to {under_test.name}: {left_out[0].reason}")
         result = run(chosen, under_test, mode=where, seed=seed, source=scenario, edition=edition)
-        _keep_logs(logs, [result])
+        outlets.keep_logs(logs, [result])
         outcome = result.outcome
         screen.say(f"{chosen.name}: {chosen.summary}", "bold")
         screen.story(tell(result.history, outcome.findings))
         screen.judged(outcome)
         screen.say(f"reproduce: {outcome.reproduce}")
         report = report_of(under_test.name, outcome.seed, (outcome,))
-        _draw(html, screen, report, [result], {chosen.name: chosen.summary})
-        _finish(screen, report, json_file)
+        outlets.draw(html, screen, report, [result], {chosen.name: chosen.summary})
+        outlets.finish(screen, report, json_file)
 
 
 @cli.command()
@@ -364,7 +362,7 @@ def serve(
 
         story = find(scenario) if scenario is not None else None
         promised = find_contract(contract) if contract is not None else None
-        screen = _screen(None)
+        screen = outlets.screen(None)
         try:
             terms = terms_of(story, contract=promised, dialect=dialect, clock=clock, webhook_url=webhook_url)
             served = Served(terms=terms, port=port, control_port=control_port, quiet=quiet, judged=judge)
@@ -392,12 +390,12 @@ def list_(kind: str, json_file: str | None) -> None:
         from harness.report.machine import to_json
 
         items = listing(kind)
-        screen = _screen(json_file)
+        screen = outlets.screen(json_file)
         width = max((len(item["id"]) for item in items), default=0)
         for item in items:
             screen.say(f"{item['id']:<{width}}  {item['summary']}")
         if json_file is not None:
-            _write(json_file, to_json(items))
+            outlets.write(json_file, to_json(items))
 
 
 def _resolved(ctx: click.Context, spec: str | None, mode: str | None, *, one_shot: bool = False) -> "Subject":
@@ -429,103 +427,6 @@ def _modes(scenario: "Scenario", subject: "Subject", wanted: str | None, *, name
     return modes
 
 
-def _screen(json_file: str | None) -> "Screen":
-    """Where people read: standard output, or nowhere when the JSON goes there, which is checked first."""
-    from harness.report.terminal import Screen
-
-    if json_file not in {None, "-"} and not Path(str(json_file)).absolute().parent.is_dir():
-        raise _WrongUse(f"--json {json_file}: no directory {Path(str(json_file)).parent}")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # an arrow must not end a run where the locale has none
-    return Screen(io.StringIO() if json_file == "-" else sys.stdout)
-
-
-def _finish(screen: "Screen", report: "Report", json_file: str | None) -> NoReturn:
-    from harness.report.machine import to_json
-
-    screen.verdict(report.verdict, report.reason)
-    if json_file is not None:
-        _write(json_file, to_json(report))
-    raise click.exceptions.Exit(report.verdict.exit_code)
-
-
-def _draw(
-    directory: Path | None,
-    screen: "Screen",
-    report: "Report",
-    results: "Sequence[Result]",
-    summaries: Mapping[str, str],
-    notes: Mapping[str, str] | None = None,
-) -> None:
-    """Write the page for a browser, if one is wanted, and say where it is."""
-    if directory is None:
-        return
-    from harness.report.html import Shown, page, write
-
-    shown = [
-        Shown(
-            subject=report.subject,
-            outcome=result.outcome,
-            history=result.history,
-            summary=summaries.get(result.outcome.scenario, ""),
-            logs=result.logs,
-        )
-        for result in results
-    ]
-    screen.say(f"page: {write(directory, page(shown, report, notes=notes))}")
-
-
-def _draw_saved(
-    directory: Path | None,
-    screen: "Screen",
-    report: "Report",
-    subject: "Subject",
-    saved: "Sequence[str]",
-    notes: Mapping[str, str],
-) -> None:
-    """The page of a search: what it came to, and the shrunk runs it saved, each made once more."""
-    if directory is None:
-        return
-    from harness.runner import run
-    from scenarios.loading import find
-
-    stories = {path: find(path) for path in saved}
-    results = [run(story, subject, mode="simulated", source=path) for path, story in stories.items()]
-    _draw(directory, screen, report, results, {story.name: story.summary for story in stories.values()}, notes)
-
-
-def _tell_ci(report: "Report", junit_file: str | None, *, aside: bool) -> None:
-    """Write for the CI server: JUnit XML where it was asked for, annotations where GitHub Actions runs.
-
-    Args:
-        aside: standard output holds something else.
-    """
-    if junit_file is not None:
-        from harness.report.junit import to_junit
-
-        _write(junit_file, to_junit(report))
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        from harness.report.annotations import annotations
-
-        for line in annotations(report):
-            click.echo(line, err=aside)
-
-
-def _keep_logs(directory: Path | None, results: "Sequence[Result]") -> None:
-    """Write each process's log to a file of its own, named after run and worker."""
-    if directory is None:
-        return
-    directory.mkdir(parents=True, exist_ok=True)
-    for result in results:
-        for name, text in result.logs.items():
-            (directory / f"{result.outcome.scenario}.{name}.log").write_text(text, encoding="utf-8")
-
-
-def _write(json_file: str, text: str) -> None:
-    with click.open_file(json_file, "w", encoding="utf-8") as stream:
-        stream.write(f"{text}\n")
-
-
 @contextmanager
 def _errors() -> Iterator[None]:
     """Turn the author's mistakes into one block on standard error and exit code 2."""
@@ -539,7 +440,7 @@ def _errors() -> Iterator[None]:
     except ScenarioError as error:
         lines = [str(problem) for problem in error.problems]
         raise _WrongUse("\n  ".join([f"{len(lines)} mistakes", *lines]) if len(lines) > 1 else lines[0]) from None
-    except (BadList, SubjectError, UnknownEdition) as error:
+    except (BadList, NoPlace, SubjectError, UnknownEdition) as error:
         raise _WrongUse(str(error)) from None
     except OSError as error:
         if error.filename is None:
