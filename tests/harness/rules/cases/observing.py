@@ -111,15 +111,15 @@ CASES = [
     Case(
         "webhook-out-of-time-refused",
         nothing=lambda s: s.webhook(),
-        holds=lambda s: s.struck("webhook_too_old").webhook(answered=400),
-        just_holds=lambda s: s.struck("webhook_too_new").webhook(answered=400).webhook(at=1),
-        breaks=lambda s: s.struck("webhook_too_new").webhook(),
+        holds=lambda s: s.webhook(answered=400, skew=-360),
+        just_holds=lambda s: s.webhook(answered=400, skew=360).webhook(at=1, skew=300).webhook(at=2, skew=-360),
+        breaks=lambda s: s.webhook(skew=360),
     ),
     Case(
         "duplicate-webhook-answered-2xx",
         nothing=lambda s: s.webhook(answered=None).webhook(answered=500),
         holds=lambda s: s.webhook().webhook(at=1),
-        just_holds=lambda s: s.webhook(answered=503).webhook(at=1).webhook(at=2, answered=204),
+        just_holds=lambda s: s.webhook().webhook(at=1, answered=400, skew=-300).webhook(at=2, answered=204, skew=-298),
         breaks=lambda s: s.webhook().webhook(at=1, answered=409),
     ),
     Case(
