@@ -3,10 +3,23 @@ one that is a breach."""
 
 import pytest
 
+from fake_provider.facts import Endpoint, JobCreated
 from tests.harness.rules.cases.case import Told
 from tests.harness.rules.histories import BODY, OTHER_TOKEN, Story
 
 NO_KEYS = {"mechanism": "none"}
+SHORT_KEYS = {"key_lifetime_s": 5}
+
+
+def overtaken(story: Story, *, proved: bool) -> Story:
+    """A create takes long; one that is sent meanwhile makes the first job, and then the first one makes another."""
+    story.call(Endpoint.CREATE, fate=None, request={"fingerprint": BODY})
+    if proved:
+        story.look_up(None, at=1)
+    story.create(token=None, at=1)
+    return story.add(JobCreated(job="job-2", operation="op-1", exchange=0, fingerprint=BODY), at=3)
+
+
 EXCUSED: list[tuple[str, str, Told, Told]] = [
     (
         "observation-continues-after-cancel",
@@ -25,6 +38,18 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "the body of an answer is broken, and its Retry-After is not",
         lambda s: [s.create(), *(s.poll(at=at, retry_after=1, faults=("invalid_json",)) for at in range(1, 9))],
         lambda s: [s.create(), *(s.poll(at=at, faults=("invalid_json",)) for at in range(1, 9))],
+    ),
+    (
+        "no-create-once-accepted",
+        "a person has decided to find out anew, and the first try came to nothing",
+        lambda s: s.create().told("decide", at=5, decided="reconciliation").lost().lost(at=7),
+        lambda s: s.create().told("decide", at=5, decided="reconciliation").create().lost(at=7),
+    ),
+    (
+        "no-resend-after-key-lifetime",
+        "a person has decided to try again, and the first try came to nothing",
+        lambda s: s.under(idempotency=SHORT_KEYS).lost().told("decide", decided="create_pending").lost(at=7).lost(at=9),
+        lambda s: s.under(idempotency=SHORT_KEYS).lost().told("decide", decided="create_pending").lost(at=1).lost(at=9),
     ),
     (
         "no-create-after-rejection",
@@ -81,6 +106,18 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "workers are killed again and again, and each that begins reads",
         lambda s: [s.create(), *(s.poll(at=1).killed().started() for _ in range(8))],
         lambda s: [s.create(), *(s.poll(at=1) for _ in range(8))],
+    ),
+    (
+        "one-job-per-operation",
+        "the create that a look-up had proved to be lost arrives after all, behind the one that was sent for it",
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), proved=True),
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), proved=False),
+    ),
+    (
+        "backs-off",
+        "a webhook comes while a call is under way, and is taken up after the read that was due",
+        lambda s: s.create().poll(at=1).call(Endpoint.CANCEL, fate=None).webhook("job.running").poll(at=2).poll(),
+        lambda s: s.create().poll(at=1).cancel().webhook("job.running").poll(at=2).poll(),
     ),
     (
         "obeys-retry-after",
