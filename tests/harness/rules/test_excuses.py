@@ -108,6 +108,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: [s.create(), *(s.poll(at=1) for _ in range(8))],
     ),
     (
+        "one-trace-per-operation",
+        "another operation has another trace",
+        lambda s: s.create().create(op="op-2", job="job-2", trace="0" * 31 + "1"),
+        lambda s: s.create().create(op="op-2", job="job-2"),
+    ),
+    (
         "one-job-per-operation",
         "the create that a look-up had proved to be lost arrives after all, behind the one that was sent for it",
         lambda s: overtaken(s.under(idempotency=NO_KEYS), proved=True),
