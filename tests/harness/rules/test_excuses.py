@@ -29,6 +29,37 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     ),
     (
         "stop-command-acted-upon",
+        "the worker died at once, and nobody was back before the cancel deadline",
+        lambda s: s.create().told("cancel", at=1).killed(at=2).started(at=8).ended(at=60),
+        lambda s: s.create().told("cancel", at=1).killed(at=2).started(at=2).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the worker died when it was about to call, and says that it does not know",
+        lambda s: (
+            s.create()
+            .told("cancel", at=1)
+            .killed(at=2)
+            .started(at=2)
+            .claimed("cancellation_unconfirmed", at=9)
+            .ended(at=60)
+        ),
+        lambda s: s.create().told("cancel", at=1).claimed("cancellation_unconfirmed", at=9).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the worker died before it could make the command durable",
+        lambda s: s.create().told("cancel", at=1).killed(at=1).started(at=1).ended(at=60),
+        lambda s: s.create().told("cancel", at=1).killed(at=1.5).started(at=1.5).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the command is repeated after a worker died over it, and too late for anything to be said",
+        lambda s: s.create().told("cancel", at=1).killed(at=1).started(at=1).told("cancel", at=59).ended(at=60),
+        lambda s: s.create().told("cancel", at=1).killed(at=1).started(at=1).told("cancel", at=2).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
         "a Retry-After holds the client beyond the time in which it would act",
         lambda s: s.told("cancel").create(retry_after=600).ended(at=60),
         lambda s: s.told("cancel").create(retry_after=1).ended(at=60),
