@@ -67,8 +67,14 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     (
         "backs-off",
         "the body of an answer is broken, and its Retry-After is not",
-        lambda s: [s.create(), *(s.poll(at=at, retry_after=1, faults=("invalid_json",)) for at in range(1, 9))],
-        lambda s: [s.create(), *(s.poll(at=at, faults=("invalid_json",)) for at in range(1, 9))],
+        lambda s: [s.create(), *(s.poll(at=at, retry_after=1, faults=("invalid_json",)) for at in range(1, 12))],
+        lambda s: [s.create(), *(s.poll(at=at, faults=("invalid_json",)) for at in range(1, 12))],
+    ),
+    (
+        "backs-off",
+        "the longest gap so far has grown, though the others have not; none is shorter than the first delay",
+        lambda s: [s.create().poll(at=1), *(s.poll(at=at) for at in (1.9, 2.4, 2.9, 3.4, 3.9, 4.4))],
+        lambda s: [s.create().poll(at=1), *(s.poll(at=at) for at in (1.9, 2.3))],
     ),
     (
         "no-create-once-accepted",

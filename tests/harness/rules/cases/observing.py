@@ -14,8 +14,9 @@ CASES = [
         "backs-off",
         nothing=lambda s: s.create().poll(at=0),
         holds=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2.5).poll(at=4.5),
-        just_holds=lambda s: s.create().poll(at=1).poll(at=1.45).poll(at=1.9).poll(at=2.8),
-        breaks=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2).poll(at=2.5),
+        # Where jitter is as wide as the gap, a long one may be followed by short ones.
+        just_holds=lambda s: s.create().poll(at=1).poll(at=1.9).poll(at=2.4).poll(at=2.9).poll(at=3.4).poll(at=3.9),
+        breaks=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2).poll(at=2.5).poll(at=3).poll(at=3.5),
     ),
     Case(
         "restart-continues-schedule",
