@@ -166,6 +166,7 @@ class EventSent(Fact, frozen=True, tag="event_sent"):
     attempt: int
     genuine: bool = True  # False: signed with a secret the client never got
     worker: str | None = None
+    skew_s: int = 0  # by how much its timestamp is ahead of the clock; negative: behind
 
 
 class EventDelivered(Fact, frozen=True, tag="event_delivered"):

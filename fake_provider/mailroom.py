@@ -94,6 +94,7 @@ class Mailroom:
                     operation=event.operation,
                     attempt=pending.attempt,
                     genuine=event.genuine,
+                    skew_s=int(attempt.headers["webhook-timestamp"]) - int(now),
                 )
             )
             departure = Departure(attempt, pending, course.delay_s, strikes)

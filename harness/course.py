@@ -105,7 +105,8 @@ class Course:
         self._lives: dict[str, int] = {}  # of each worker, the one it is in
         self._open: dict[tuple[str, str], _Given] = {}  # the last of each
         self._starting: dict[str, asyncio.Future[Any]] = {}  # by operation: told to a client that has not called yet
-        self._claims: list[Claim] = []
+        self._claims: list[Claim] = []  # as reported last
+        self._said: dict[tuple[str, str], Claim] = {}  # by worker and operation: what was written down last
         self._refused: set[str] = set()  # operations of which a command was refused
         self._doubts: list[str] = []
         self._called = False
@@ -269,7 +270,8 @@ class Course:
 
     async def finish(self) -> None:
         """Wait for rest, heal, drain, ask for claims, read the books."""
-        await self._await_rest(self.now() + self._patience_s)
+        if await self._await_rest(self.now() + self._patience_s):
+            await self._report()  # what is claimed while things may go wrong must hold as well
         await self._heal()
         healed_at = self.now()
         limit = healed_at + self.scenario.drain_s
@@ -329,14 +331,17 @@ class Course:
         return not waiting and all(given.done.done() for given in self._open.values())
 
     async def _report(self) -> None:
-        said: set[Claim] = set()
+        """Ask every running worker for its claims, and write down what is new."""
+        said: dict[Claim, None] = {}
         for worker in self.scenario.worker_ids:
             if self.stage.is_running(worker):
                 for claim in await self.stage.report(worker):
-                    if claim not in said:  # workers on one store say the same
-                        said.add(claim)
-                        self._claims.append(claim)
+                    before = self._said.get((worker, claim.operation))
+                    if claim != before and not (before is None and claim in said):  # workers on one store say the same
+                        self._said[worker, claim.operation] = claim
                         self._notebook.take_claim(worker, claim)
+                    said[claim] = None
+        self._claims = list(said)
 
     # -- what it came to
 

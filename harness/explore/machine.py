@@ -70,6 +70,9 @@ them; to get around, new ones are worth more."""
 _SEEDS_APART: Final = 1_000_003
 """So that explorations with neighbouring seeds have no chunk in common."""
 
+AFTERMATH_S: Final = 8.0
+"""How long a run goes on that had a stop command: longer than any client may wait before it acts on one."""
+
 PLAYED_OUT_S: Final = 3.0
 """How long a beginning is left alone after its last step, so that what it is for comes about."""
 
@@ -331,6 +334,8 @@ class Machine(RuleBasedStateMachine):
         with self.simulation as simulation:
             if self.over:
                 return
+            if any(isinstance(step, Cancel) for step in self.steps):
+                self._advance(AFTERMATH_S)
             simulation.finish()
             outcome = simulation.conclude(REFERENCE).outcome
             self.tally.judged += outcome.rules_judged

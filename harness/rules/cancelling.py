@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fake_provider.contract import CancelEffect
 from fake_provider.facts import Endpoint, Fate
-from harness.history import Claimed, Entry
+from harness.history import Claimed, Commanded, Entry
 from harness.rules.creating import NoteBeforeRequest
 from harness.rules.observing import DeadlineClaim
 from harness.rules.registry import Needs, Rule, rule
@@ -180,8 +180,9 @@ class NoCancelAfterTerminal(Rule):
 class StopCommandActedUpon(Rule):
     """A stop command leads to a cancel call once the job is known, unless the job ended first.
 
-    A command that comes while the create is unresolved is kept until then. Judged where the worker that took the
-    command and the one that learned the job id were left alone for as long as acting may take.
+    A command that comes while the create is unresolved is kept until then, whoever dies meanwhile. Judged where the
+    worker that was told had time to make the command durable, and where every worker was left alone for as long as
+    acting may take. One that died and does not know whether it called may say so (``cancellation_unconfirmed``).
     """
 
     def at_end(self) -> Iterator[Finding]:
@@ -189,43 +190,56 @@ class StopCommandActedUpon(Rule):
             return
         for operation in self.world.operations.values():
             known = self.world.known_job(operation)
-            if not operation.cancels or known is None or known[1].ended is None or operation.decided is not None:
+            if not operation.cancels or known is None or operation.decided is not None:
                 continue
-            cancel = operation.calls.get(Endpoint.CANCEL)
-            if cancel:
+            if operation.calls.get(Endpoint.CANCEL):
                 self.judged += 1
                 continue
-            command, accepted = operation.cancels[0], known[1].ended
-            begin = max(command, accepted, key=lambda entry: entry.seq)
-            job = self.world.jobs.get(known[0])
-            due = begin.at + self.world.longest_wait_s
+            yield from self._judge(operation, *known, self.world.ended)
+
+    def _judge(self, operation: Operation, job_id: str, told: Exchange, over: Entry) -> Iterator[Finding]:
+        accepted, job = told.ended or told.sent, self.world.jobs.get(job_id)
+        if self._claims(operation, "human_decision_required"):
+            return
+        for command in operation.cancels:
+            began = max(command, accepted, key=lambda entry: entry.seq)
+            free_at = max(map(self.world.taken_up_at, (command, began)))
+            due = free_at + self.world.longest_wait_s
             ended_first = job is None or (job.terminal and job.moved is not None and job.moved.at <= due)
-            if ended_first or self.world.ended.at <= due or not self._free_to_act(operation, begin, due):
+            if ended_first or over.at <= due or not self._had_to_act(operation, command, began, free_at, due):
                 continue
             self.judged += 1
-            yield self.finding(
-                f"{operation.id} was to be stopped {at(command)}, its job {known[0]} was known {at(accepted)}, and no "
-                "cancel call was "
-                f"sent until the end {at(self.world.ended)}. Keep the command, and act on it as soon as the job is "
-                "known.",
-                command,
-                accepted,
-                self.world.ended,
-            )
+            if self.first_time(operation.id):
+                yield self.finding(
+                    f"{operation.id} was to be stopped {at(command)}, its job {job_id} was known {at(accepted)}, and "
+                    f"no cancel call was sent until the end {at(over)}. Keep the command, and act on it as soon as the "
+                    "job is known.",
+                    command,
+                    accepted,
+                    over,
+                )
 
-    def _free_to_act(self, operation: Operation, begin: Entry, due: float) -> bool:
-        if any(
-            isinstance(entry.fact, Claimed) and entry.fact.state == "human_decision_required"
-            for entry in operation.claims.values()
-        ):
-            return False
-        if operation.held_until > begin.at:
+    def _had_to_act(self, operation: Operation, command: Entry, began: Entry, free_at: float, due: float) -> bool:
+        world = self.world
+        if operation.held_until > began.at:
             return False  # it was told to wait longer than usual
-        command = operation.cancels[0]
-        return all(
-            (cut_at := worker.cut_after(min(begin.seq, command.seq))) is None or cut_at > due
-            for worker in self.world.workers.values()
-        )
+        if any(free_at < cut_at <= due for worker in world.workers.values() for cut_at in worker.cut_times):
+            return False
+        if all(worker.cut_after(command.seq) is None for worker in world.workers.values()):
+            return True
+        in_time = free_at + 2 * world.time("lease_s", 2) <= began.at + world.time("cancel_deadline_s", 0)
+        return in_time and self._is_durable(command) and not self._claims(operation, "cancellation_unconfirmed")
+
+    def _is_durable(self, command: Entry) -> bool:
+        """Whether the worker that was told was left alone until the command must have been on record."""
+        if not isinstance(command.fact, Commanded):
+            return False
+        cut_at = self.world.worker(command.fact.worker).cut_after(command.seq)
+        return cut_at is None or cut_at > command.at + self.world.settle_s + self.world.slack_s
+
+    @staticmethod
+    def _claims(operation: Operation, state: str) -> bool:
+        return any(isinstance(entry.fact, Claimed) and entry.fact.state == state for entry in operation.claims.values())
 
 
 @rule(id="observation-continues-after-cancel", requirement="W6.2", needs=Needs.WIRE)

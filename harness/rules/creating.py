@@ -26,6 +26,8 @@ def excused_second_job(world: World, operation: Operation, exchange: Exchange) -
     ):
         return True
     first = world.exchanges.get(operation.jobs[0].fact.exchange)
+    if first is not None and first.sent.seq > exchange.sent.seq:
+        first, exchange = exchange, first  # the one that was sent first took longer
     began = first.sent if first is not None else operation.jobs[0].created
     # Decided by a person, or proved absent by a look-up that the provider calls authoritative.
     if any(

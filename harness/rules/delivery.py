@@ -239,18 +239,24 @@ class NoBlindResend(CreateRule):
 class NoResendAfterKeyLifetime(CreateRule):
     """A create is not sent again once the provider may have forgotten its token.
 
-    After the key's lifetime the same token creates anew: the re-send is as blind as one without a token.
+    After the key's lifetime the same token creates anew: the re-send is as blind as one without a token. Where a
+    person, or an authoritative look-up, has settled that there is no job, it is counted from the create after that.
     """
 
     def judge_create(self, exchange: Exchange, operation: Operation) -> Iterator[Finding]:
         if exchange.previous is None or not self.has_keys or exchange.request.token is None:
             return
-        first = next(each for each in operation.creates() if each.request.token == exchange.request.token)
+        settled = max((known.seq for known in (operation.decided, operation.absent) if known is not None), default=-1)
+        first = next(
+            each
+            for each in operation.creates()
+            if each.request.token == exchange.request.token and (each is exchange or each.sent.seq > settled)
+        )
         if first is exchange:
             return
         self.judged += 1
         age, lifetime = exchange.sent.at - first.sent.at, self.world.contract.idempotency.key_lifetime_s
-        if age <= lifetime + self.world.slack_s or self.licensed(exchange, operation):
+        if age <= lifetime + self.world.slack_s:
             return
         yield self.finding(
             f"{sent(exchange)} for {operation.id} uses a token first sent {at(first.sent)}, {seconds(age)} before; "
@@ -299,7 +305,8 @@ class NoCreateOnceAccepted(CreateRule):
         if exchange.previous is None and not operation.naming:
             return
         self.judged += 1
-        known = self.world.known_job(operation, by=exchange.request.worker)
+        # What was known before a person decided, the person has settled.
+        known = self.world.known_job(operation, by=exchange.request.worker, since=operation.decided)
         if known is None or self.licensed(exchange, operation):
             return
         job, told = known

@@ -17,19 +17,29 @@ __all__: list[str] = []
 
 @rule(id="one-trace-per-operation", requirement="W8.1", needs=Needs.WIRE)
 class OneTracePerOperation(Rule):
-    """All calls for an operation carry the same trace id.
+    """All calls for an operation carry the same trace id, and no other operation's calls do.
 
-    A trace minted anew for each poll joins nothing.
+    A trace minted anew for each poll joins nothing, and one for all operations joins everything.
     """
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._traces: dict[str, Exchange] = {}
+        self._owners: dict[str, Exchange] = {}
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         name, trace = exchange.operation, exchange.request.trace
         if name is None or trace is None:
             return
+        owner = self._owners.setdefault(trace, exchange)
+        if owner.operation != name and exchange.request.endpoint is Endpoint.CREATE and self.first_time(trace):
+            self.judged += 1
+            yield self.finding(
+                f"{sent(exchange)} for {name} carries trace {trace}, which is that of {owner.operation} since "
+                f"{sent(owner)}. Mint a trace id for each operation.",
+                owner.sent,
+                exchange.sent,
+            )
         first = self._traces.setdefault(name, exchange)
         if first is exchange:
             return

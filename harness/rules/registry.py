@@ -23,7 +23,6 @@ from fake_provider.facts import (
     EventDelivered,
     EventSent,
     Fact,
-    FaultStruck,
     JobCreated,
     RequestSent,
 )
@@ -88,9 +87,6 @@ class Rule:
     def on_job_created(self, entry: Entry, fact: JobCreated, /) -> Iterable[Finding]:
         raise NotImplementedError
 
-    def on_fault(self, entry: Entry, fact: FaultStruck, /) -> Iterable[Finding]:
-        raise NotImplementedError
-
     def on_event_sent(self, entry: Entry, fact: EventSent, /) -> Iterable[Finding]:
         raise NotImplementedError
 
@@ -122,7 +118,6 @@ HOOKS: Final[Mapping[str, type[Fact]]] = MappingProxyType(
         "on_request": RequestSent,
         "on_answer": AnswerEnded,
         "on_job_created": JobCreated,
-        "on_fault": FaultStruck,
         "on_event_sent": EventSent,
         "on_event_delivered": EventDelivered,
         "on_recorded": StateRecorded,

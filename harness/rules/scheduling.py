@@ -23,8 +23,9 @@ STATUS = frozenset({Endpoint.STATUS})
 CLOCKLESS = "provider_clock_skewed"
 """An answer with wrong times: when its dates fall due depends on whose clock they are read by."""
 
-READS_PER_DOUBLING = 2
-"""A gap has to double at least every second read, so that slower growth than the usual factor of two is no breach."""
+READS_PER_DOUBLING = 4
+"""The longest gap has to double at least every fourth read, so that neither slower growth than the usual factor of two
+nor jitter as wide as the gap itself (decorrelated jitter) is a breach."""
 
 
 class Reader(Enum):
@@ -125,15 +126,17 @@ class ObeysRetryAfter(Rule):
 class BacksOff(Rule):
     """Where no Retry-After says when, the gaps between status reads grow: capped exponential back-off with jitter.
 
-    The least gap is the first delay the client was configured with, less the jitter; it has to double at least every
-    second read up to the cap. A change in what is answered, a takeover, a webhook or a command begins it anew.
+    No gap is shorter than the first delay the client was configured with, less the jitter, and the longest so far
+    doubles at least every fourth read up to the cap. A change in what is answered, a takeover, a webhook or a command
+    begins it anew.
     """
 
     endpoints = STATUS
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._reads: dict[str, tuple[object, int]] = {}  # by operation: what was answered, and how often in a row
+        # By operation: what was answered, how often in a row, and the longest gap between these reads.
+        self._reads: dict[str, tuple[object, int, float]] = {}
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         name = exchange.operation or ""
@@ -150,18 +153,20 @@ class BacksOff(Rule):
             return
         answer = gap.giver.answer
         kind = None if answer is None else (answer.canonical_state, answer.status)
-        before, reads = self._reads.get(name, (kind, 0))
-        reads = reads + 1 if before == kind else 1
-        self._reads[name] = (kind, reads)
-        cap_s = self.world.time("poll_cap_s", shortest_s) * (1 - self.world.time("poll_jitter", 0.1))
-        least_s = min(max(cap_s, 0), shortest_s * 2 ** min((reads - 1) // READS_PER_DOUBLING, 32))
+        before, reads, longest_s = self._reads.get(name, (kind, 0, 0.0))
+        if before != kind:
+            reads, longest_s = 0, 0.0
+        gap_s = exchange.sent.at - gap.giver.sent.at
+        self._reads[name] = (kind, reads + 1, max(longest_s, gap_s))
+        cap_s = max(self.world.time("poll_cap_s", shortest_s) * (1 - self.world.time("poll_jitter", 0.1)), 0)
+        grown_s = min(cap_s, shortest_s * 2 ** min(reads // READS_PER_DOUBLING, 32))
+        has_grown = longest_s + self.world.slack_s >= grown_s
+        least_s = min(cap_s, shortest_s) if has_grown else grown_s
         self.judged += 1
-        early_s = gap.early_s(gap.giver.sent.at + least_s, self.world)
-        if early_s:
+        if gap.early_s(gap.giver.sent.at + least_s, self.world):
             yield self.finding(
-                f"{sent(exchange)} for {name} follows {sent(gap.giver)} after "
-                f"{seconds(exchange.sent.at - gap.giver.sent.at)}; "
-                f"as read {reads + 1} in a row without news it is due after {seconds(least_s)} at the earliest. "
+                f"{sent(exchange)} for {name} follows {sent(gap.giver)} after {seconds(gap_s)}; "
+                f"as read {reads + 2} in a row without news it is due after {seconds(least_s)} at the earliest. "
                 "Back off exponentially, with jitter, up to the cap.",
                 gap.giver.sent,
                 exchange.sent,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fake_provider.contract import ResultKind
-from fake_provider.facts import Endpoint, EventDelivered, EventSent, FaultStruck
+from fake_provider.facts import Endpoint, EventDelivered, EventSent
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.scheduling import Reader, gap_before, shortest_gap_s
@@ -20,6 +20,7 @@ CONSEQUENCE_S: Final = 0.05
 
 
 TOLERANCE_S: Final = 300  # of a timestamp, on both sides of now (Standard Webhooks)
+EDGE_S: Final = 1  # timestamps are whole seconds: so near to the tolerance either answer may be right
 
 
 def is_success(status: int | None) -> bool:
@@ -184,24 +185,9 @@ class DuplicateWebhookChangesNothing(WebhookConsequence):
         )
 
 
-class OutOfTime:
-    """Which deliveries carry a timestamp that is outside the tolerance: those that a fault has made so, just
-    before they left.
-    """
-
-    def __init__(self) -> None:
-        self._next: set[str | None] = set()
-
-    def strikes(self, fact: FaultStruck) -> None:
-        """Note that the next delivery about an operation will be out of time."""
-        if fact.kind in {"webhook_too_old", "webhook_too_new"}:
-            self._next.add(fact.operation)
-
-    def take(self, event: EventSent) -> bool:
-        """Whether this delivery is such a one."""
-        struck = event.operation in self._next
-        self._next.discard(event.operation)
-        return struck
+def skews_s(sent_at: Entry, event: EventSent, arrived: Entry) -> tuple[float, float]:
+    """By how much a delivery's timestamp was ahead of the clock when it was taken in, at least and at most."""
+    return event.skew_s - (arrived.at - sent_at.at), event.skew_s
 
 
 @rule(id="webhook-out-of-time-refused", requirement="W4.7", needs=Needs.WIRE)
@@ -212,26 +198,18 @@ class WebhookOutOfTimeRefused(Rule):
     (Standard Webhooks).
     """
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self._out_of_time = OutOfTime()
-        self._deliveries: set[int] = set()
-
-    def on_fault(self, _entry: Entry, fact: FaultStruck, /) -> Iterator[Finding]:
-        self._out_of_time.strikes(fact)
-        return iter(())
-
-    def on_event_sent(self, _entry: Entry, fact: EventSent, /) -> Iterator[Finding]:
-        if self._out_of_time.take(fact):
-            self._deliveries.add(fact.delivery)
-        return iter(())
-
     def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
-        if fact.delivery not in self._deliveries or fact.status is None:
+        known = self.world.deliveries.get(fact.delivery)
+        if known is None or fact.status is None:
             return
+        sent_at, event = known
+        least_s, most_s = skews_s(sent_at, event, entry)
+        if most_s >= -TOLERANCE_S - EDGE_S and least_s <= TOLERANCE_S + EDGE_S:
+            return
+        if self.world.taken_events.get(fact.event, entry).seq < entry.seq:
+            return  # what is known already may be answered as such, however old it is
         self.judged += 1
         if is_success(fact.status):
-            sent_at, event = self.world.deliveries[fact.delivery]
             yield self.finding(
                 f"webhook {fact.event} for {event.operation} left {at(sent_at)} with a timestamp outside the "
                 "tolerance, and was "
@@ -251,27 +229,20 @@ class DuplicateWebhookAnswered2xx(Rule):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._sent_after_taking: set[int] = set()
-        self._out_of_time = OutOfTime()
 
-    def on_fault(self, _entry: Entry, fact: FaultStruck, /) -> Iterator[Finding]:
-        self._out_of_time.strikes(fact)
-        return iter(())
-
-    def on_event_sent(self, entry: Entry, fact: EventSent) -> Iterator[Finding]:
-        out_of_time = self._out_of_time.take(fact)
-        taken = self.world.taken_events.get(fact.event)
-        # Much later it may be somebody's replay, with the old timestamp, which must be refused.
-        fresh = taken is not None and entry.at - taken.at <= TOLERANCE_S / 2
-        if fact.genuine and fresh and not out_of_time:
+    def on_event_sent(self, _entry: Entry, fact: EventSent) -> Iterator[Finding]:
+        if fact.genuine and fact.event in self.world.taken_events:
             self._sent_after_taking.add(fact.delivery)
         return iter(())
 
     def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
         if fact.delivery not in self._sent_after_taking or fact.status is None:
             return
-        event, _ = self.world.deliveries[fact.delivery]
+        event, told = self.world.deliveries[fact.delivery]
         if fact.worker is not None and not self.world.undisturbed(fact.worker, event):
             return
+        if max(map(abs, skews_s(event, told, entry))) > TOLERANCE_S - EDGE_S:
+            return  # it may be refused for its timestamp
         self.judged += 1
         if not is_success(fact.status) and self.first_time(fact.event):
             taken = self.world.taken_events[fact.event]

@@ -115,11 +115,14 @@ class World:
         cut_at = self.worker(worker).cut_after(entry.seq)
         return cut_at is None or cut_at > entry.at + self.settle_s
 
-    def known_job(self, operation: Operation, *, by: str | None = None) -> tuple[str, Exchange] | None:
-        """The first job id that the client knows for certain, and the answer that named it."""
+    def known_job(
+        self, operation: Operation, *, by: str | None = None, since: Entry | None = None
+    ) -> tuple[str, Exchange] | None:
+        """The first job id that the client knows for certain, and the answer that named it (``since`` an entry)."""
         for job, exchanges in operation.naming.items():
             for exchange in exchanges:
-                if self.surely_read(exchange, by=by):
+                told_since = since is None or (exchange.ended is not None and exchange.ended.seq > since.seq)
+                if told_since and self.surely_read(exchange, by=by):
                     return job, exchange
         return None
 
@@ -269,11 +272,11 @@ class World:
         calls = operation.calls.setdefault(fact.endpoint, [])
         exchange.previous = calls[-1] if calls else None
         calls.append(exchange)
-        operation.last_call = exchange
+        before, operation.last_call = operation.last_call, exchange
         if fact.endpoint is Endpoint.STATUS:
             exchange.schedule, exchange.licence = operation.schedule, operation.licence
             operation.schedule = exchange
-            if exchange.licence is not None and not self._on_its_way(exchange, exchange.licence):
+            if exchange.licence is not None and not self._on_its_way(exchange, exchange.licence, before):
                 operation.licence = None
 
     def _as_meant(self, fact: RequestSent, name: str | None) -> str | None:
@@ -285,12 +288,21 @@ class World:
             return name
         return tracer
 
-    def _on_its_way(self, read: Exchange, licence: Entry) -> bool:
+    def _on_its_way(self, read: Exchange, licence: Entry, before: Exchange | None) -> bool:
         """Whether a read may have left before the client had taken in what allows it one: it is not that one then."""
         told = licence.fact
-        if isinstance(told, EventSent):
-            return told.delivery in self.under_way and self._was_due(read)
-        return isinstance(told, Commanded) and read.sent.at - licence.at <= self.settle_s and self._was_due(read)
+        if isinstance(told, EventSent) and told.delivery in self.under_way:
+            return self._was_due(read)
+        # Whoever is in the midst of a call takes up what it is told when that has ended.
+        busy = before is not None and before.sent.seq < licence.seq and self._is_open(before, licence)
+        late = isinstance(told, Commanded) and read.sent.at - licence.at <= self.settle_s
+        return (busy or late) and self._was_due(read)
+
+    def _is_open(self, call: Exchange, moment: Entry) -> bool:
+        """Whether the client may still have waited for an answer at a moment after it made a call."""
+        if call.ended is None or call.ended.seq > moment.seq:
+            return True
+        return not call.maybe_read and moment.at <= call.sent.at + self.time("request_timeout_s", 0.0)
 
     def _was_due(self, read: Exchange) -> bool:
         """Whether a status read was due by the schedule alone, as far as that can be told."""

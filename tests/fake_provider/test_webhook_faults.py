@@ -182,6 +182,9 @@ def test_a_delivery_that_nothing_overtakes_goes_out_when_healed_and_was_not_stru
 @pytest.mark.parametrize(("kind", "said"), [("webhook_too_old", "too old"), ("webhook_too_new", "too new")])
 def test_a_timestamp_is_out_of_tolerance_under_a_valid_signature(play: Play, kind: str, said: str) -> None:
     world = play(one_job, {"kind": kind, "at": "webhook#1:before_receipt"}, contract=HOOKS)
+    skewed = [sent.skew_s for sent in world.of(EventSent)]
+    assert (skewed[0] < -300) == (kind == "webhook_too_old")
+    assert (skewed[0] > 300) == (kind == "webhook_too_new")
     with pytest.raises(WebhookVerificationError, match=said):
         _verify(world, 0)
     _, attempt = world.received[0]

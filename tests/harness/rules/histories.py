@@ -317,19 +317,6 @@ class Story:
             at,
         )
 
-    def struck(self, kind: str) -> Self:
-        """A fault struck at a webhook that is about to leave."""
-        return self.add(
-            FaultStruck(
-                fault=0,
-                kind=kind,
-                address="webhook#1:before_receipt",
-                endpoint=Endpoint.WEBHOOK,
-                point=CommitPoint.BEFORE_RECEIPT,
-                operation="op-1",
-            )
-        )
-
     def webhook(
         self,
         kind: str = "job.succeeded",
@@ -339,6 +326,7 @@ class Story:
         answered: int | None = 200,
         genuine: bool = True,
         by: str = "w1",
+        skew: int = 0,
     ) -> Self:
         number = self._delivery
         self._delivery += 1
@@ -352,6 +340,7 @@ class Story:
                 attempt=1,
                 genuine=genuine,
                 worker=by,
+                skew_s=skew,
             ),
             at,
         )

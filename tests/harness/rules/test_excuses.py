@@ -3,16 +3,60 @@ one that is a breach."""
 
 import pytest
 
+from fake_provider.facts import Endpoint, JobCreated
 from tests.harness.rules.cases.case import Told
 from tests.harness.rules.histories import BODY, OTHER_TOKEN, Story
 
 NO_KEYS = {"mechanism": "none"}
+SHORT_KEYS = {"key_lifetime_s": 5}
+
+
+def overtaken(story: Story, *, proved: bool) -> Story:
+    """A create takes long; one that is sent meanwhile makes the first job, and then the first one makes another."""
+    story.call(Endpoint.CREATE, fate=None, request={"fingerprint": BODY})
+    if proved:
+        story.look_up(None, at=1)
+    story.create(token=None, at=1)
+    return story.add(JobCreated(job="job-2", operation="op-1", exchange=0, fingerprint=BODY), at=3)
+
+
 EXCUSED: list[tuple[str, str, Told, Told]] = [
     (
         "observation-continues-after-cancel",
         "a Retry-After of the create's answer holds the client beyond the cancel's deadline",
         lambda s: s.create(retry_after=600).told("cancel").cancel().ended(at=60),
         lambda s: s.create(retry_after=1).told("cancel").cancel().ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the worker died at once, and nobody was back before the cancel deadline",
+        lambda s: s.create().told("cancel", at=1).killed(at=2).started(at=8).ended(at=60),
+        lambda s: s.create().told("cancel", at=1).killed(at=2).started(at=2).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the worker died when it was about to call, and says that it does not know",
+        lambda s: (
+            s.create()
+            .told("cancel", at=1)
+            .killed(at=2)
+            .started(at=2)
+            .claimed("cancellation_unconfirmed", at=9)
+            .ended(at=60)
+        ),
+        lambda s: s.create().told("cancel", at=1).claimed("cancellation_unconfirmed", at=9).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the worker died before it could make the command durable",
+        lambda s: s.create().told("cancel", at=1).killed(at=1).started(at=1).ended(at=60),
+        lambda s: s.create().told("cancel", at=1).killed(at=1.5).started(at=1.5).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the command is repeated after a worker died over it, and too late for anything to be said",
+        lambda s: s.create().told("cancel", at=1).killed(at=1).started(at=1).told("cancel", at=59).ended(at=60),
+        lambda s: s.create().told("cancel", at=1).killed(at=1).started(at=1).told("cancel", at=2).ended(at=60),
     ),
     (
         "stop-command-acted-upon",
@@ -23,8 +67,26 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     (
         "backs-off",
         "the body of an answer is broken, and its Retry-After is not",
-        lambda s: [s.create(), *(s.poll(at=at, retry_after=1, faults=("invalid_json",)) for at in range(1, 9))],
-        lambda s: [s.create(), *(s.poll(at=at, faults=("invalid_json",)) for at in range(1, 9))],
+        lambda s: [s.create(), *(s.poll(at=at, retry_after=1, faults=("invalid_json",)) for at in range(1, 12))],
+        lambda s: [s.create(), *(s.poll(at=at, faults=("invalid_json",)) for at in range(1, 12))],
+    ),
+    (
+        "backs-off",
+        "the longest gap so far has grown, though the others have not; none is shorter than the first delay",
+        lambda s: [s.create().poll(at=1), *(s.poll(at=at) for at in (1.9, 2.4, 2.9, 3.4, 3.9, 4.4))],
+        lambda s: [s.create().poll(at=1), *(s.poll(at=at) for at in (1.9, 2.3))],
+    ),
+    (
+        "no-create-once-accepted",
+        "a person has decided to find out anew, and the first try came to nothing",
+        lambda s: s.create().told("decide", at=5, decided="reconciliation").lost().lost(at=7),
+        lambda s: s.create().told("decide", at=5, decided="reconciliation").create().lost(at=7),
+    ),
+    (
+        "no-resend-after-key-lifetime",
+        "a person has decided to try again, and the first try came to nothing",
+        lambda s: s.under(idempotency=SHORT_KEYS).lost().told("decide", decided="create_pending").lost(at=7).lost(at=9),
+        lambda s: s.under(idempotency=SHORT_KEYS).lost().told("decide", decided="create_pending").lost(at=1).lost(at=9),
     ),
     (
         "no-create-after-rejection",
@@ -81,6 +143,24 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "workers are killed again and again, and each that begins reads",
         lambda s: [s.create(), *(s.poll(at=1).killed().started() for _ in range(8))],
         lambda s: [s.create(), *(s.poll(at=1) for _ in range(8))],
+    ),
+    (
+        "one-trace-per-operation",
+        "another operation has another trace",
+        lambda s: s.create().create(op="op-2", job="job-2", trace="0" * 31 + "1"),
+        lambda s: s.create().create(op="op-2", job="job-2"),
+    ),
+    (
+        "one-job-per-operation",
+        "the create that a look-up had proved to be lost arrives after all, behind the one that was sent for it",
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), proved=True),
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), proved=False),
+    ),
+    (
+        "backs-off",
+        "a webhook comes while a call is under way, and is taken up after the read that was due",
+        lambda s: s.create().poll(at=1).call(Endpoint.CANCEL, fate=None).webhook("job.running").poll(at=2).poll(),
+        lambda s: s.create().poll(at=1).cancel().webhook("job.running").poll(at=2).poll(),
     ),
     (
         "obeys-retry-after",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fake_provider.facts import FaultsHealed
 from harness.history import Claimed, SubjectComplained
 from harness.runner import Job, Result, run, simulated_capabilities, sort_out
 from harness.subject import Claim, Client, Host
@@ -14,6 +15,8 @@ from scenarios.model import Scenario
 STORY = Scenario.model_validate(
     {"name": "a-story", "summary": "s", "steps": [{"at": 0, "do": "submit", "operation": "op-1"}], "drain_s": 1}
 )
+
+SAID = (Claimed, FaultsHealed)
 
 
 class Silent:
@@ -57,6 +60,28 @@ def test_a_claim_that_is_none_is_written_down_and_left_out(said: Any, complaint:
     result = claiming([said, Claim(operation="op-1", state="observing")])
     assert {claim.state for claim in facts(result, Claimed)} == {"observing"}
     assert any(complaint in each.message for each in facts(result, SubjectComplained))
+
+
+class Wavering(Silent):
+    """A client that says something else after a second."""
+
+    def __init__(self, host: Host) -> None:
+        self.clock, self.began = host.clock, host.clock.now()
+
+    async def report(self) -> Sequence[Claim]:
+        state = "succeeded" if self.clock.now() < self.began + 1 else "failed"
+        return [Claim(operation="op-1", state=state)]
+
+
+def test_what_is_claimed_before_the_faults_are_healed_is_written_down_too() -> None:
+    told = [entry.fact for entry in run(STORY, Subject(name="wavering", factory=Wavering)).history]
+    said = [fact.state if isinstance(fact, Claimed) else "healed" for fact in told if isinstance(fact, SAID)]
+    assert said == ["succeeded", "healed", "failed"]
+
+
+def test_a_claim_that_does_not_change_is_written_down_once() -> None:
+    result = claiming([Claim(operation="op-1", state="succeeded")])
+    assert [claim.state for claim in facts(result, Claimed)] == ["succeeded"]
 
 
 def test_a_client_is_asked_for_no_more_than_it_has_methods_for() -> None:

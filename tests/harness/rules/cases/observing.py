@@ -14,8 +14,9 @@ CASES = [
         "backs-off",
         nothing=lambda s: s.create().poll(at=0),
         holds=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2.5).poll(at=4.5),
-        just_holds=lambda s: s.create().poll(at=1).poll(at=1.45).poll(at=1.9).poll(at=2.8),
-        breaks=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2).poll(at=2.5),
+        # Where jitter is as wide as the gap, a long one may be followed by short ones.
+        just_holds=lambda s: s.create().poll(at=1).poll(at=1.9).poll(at=2.4).poll(at=2.9).poll(at=3.4).poll(at=3.9),
+        breaks=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2).poll(at=2.5).poll(at=3).poll(at=3.5),
     ),
     Case(
         "restart-continues-schedule",
@@ -111,15 +112,15 @@ CASES = [
     Case(
         "webhook-out-of-time-refused",
         nothing=lambda s: s.webhook(),
-        holds=lambda s: s.struck("webhook_too_old").webhook(answered=400),
-        just_holds=lambda s: s.struck("webhook_too_new").webhook(answered=400).webhook(at=1),
-        breaks=lambda s: s.struck("webhook_too_new").webhook(),
+        holds=lambda s: s.webhook(answered=400, skew=-360),
+        just_holds=lambda s: s.webhook(answered=400, skew=360).webhook(at=1, skew=300).webhook(at=2, skew=-360),
+        breaks=lambda s: s.webhook(skew=360),
     ),
     Case(
         "duplicate-webhook-answered-2xx",
         nothing=lambda s: s.webhook(answered=None).webhook(answered=500),
         holds=lambda s: s.webhook().webhook(at=1),
-        just_holds=lambda s: s.webhook(answered=503).webhook(at=1).webhook(at=2, answered=204),
+        just_holds=lambda s: s.webhook().webhook(at=1, answered=400, skew=-300).webhook(at=2, answered=204, skew=-298),
         breaks=lambda s: s.webhook().webhook(at=1, answered=409),
     ),
     Case(
