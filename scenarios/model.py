@@ -23,6 +23,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from fake_provider.contract import CancelEffect, Contract, CreateAnswer
 from fake_provider.facts import Endpoint
 from fake_provider.faults import AnyFault
+from fake_provider.faults.kinds import AheadS
 from fake_provider.presets import preset
 from fake_provider.work import DEFAULT, Work
 
@@ -41,6 +42,7 @@ __all__ = [
     "RestState",
     "Resume",
     "Scenario",
+    "SetClock",
     "Start",
     "Step",
     "Stop",
@@ -214,6 +216,14 @@ class Resume(_Step):
     worker: WorkerId
 
 
+class SetClock(_Step):
+    """Set the wall clock of a worker's host wrong, until healed. Its monotonic clock runs on as it did."""
+
+    do: Literal["set_clock"] = "set_clock"
+    worker: WorkerId
+    ahead_s: AheadS
+
+
 class Complete(_Step):
     """The provider's job of an operation succeeds now."""
 
@@ -249,7 +259,20 @@ class Wait(_Step):
 
 
 Step = Annotated[
-    Submit | Cancel | Reconcile | Decide | Start | Kill | Stop | Resume | Complete | Fail | Arm | Heal | Wait,
+    Submit
+    | Cancel
+    | Reconcile
+    | Decide
+    | Start
+    | Kill
+    | Stop
+    | Resume
+    | SetClock
+    | Complete
+    | Fail
+    | Arm
+    | Heal
+    | Wait,
     Field(discriminator="do"),
 ]
 

@@ -278,6 +278,7 @@ class JobsDialect:
             canonical_state=canonical,
             progress=view.progress,
             retry_after_s=retry_after_s,
+            retry_after_is_date=retry_after_s is not None and contract.status.retry_after is RetryAfter.HTTP_DATE,
             request_id=request_id,
         )
 

@@ -58,7 +58,7 @@ _ENDPOINTS: Final = (
 )
 """Where a fault is placed, as often as it stands here: each run creates and reads, few look anything up."""
 
-_NUMBERS: Final = {"seconds": _SECONDS, "for_s": (0.5, 3.0, 8.0)}
+_NUMBERS: Final = {"seconds": _SECONDS, "for_s": (0.5, 3.0, 8.0), "ahead_s": (3600.0, -3600.0, 2.0, -2.0)}
 """What to try for a parameter, by its name, in whichever kind it stands; the kind's own limits leave some of it."""
 
 

@@ -198,7 +198,7 @@ class StopCommandActedUpon(Rule):
             command, accepted = operation.cancels[0], known[1].ended
             begin = max(command, accepted, key=lambda entry: entry.seq)
             job = self.world.jobs.get(known[0])
-            due = begin.at + self.world.longest_wait_s
+            due = begin.at + self.world.longest_wait_s + self.world.fell_behind_s(command)
             ended_first = job is None or (job.terminal and job.moved is not None and job.moved.at <= due)
             if ended_first or self.world.ended.at <= due or not self._free_to_act(operation, begin, due):
                 continue
@@ -257,7 +257,7 @@ class ObservationContinuesAfterCancel(Rule):
         if not accepted or (told and not observed):
             return
         if not observed and (
-            over.at <= ended.at + self.world.longest_wait_s
+            over.at <= ended.at + self.world.longest_wait_s + self.world.fell_behind_s(cancel.sent)
             or not self.world.undisturbed(cancel.request.worker, cancel.sent)
             or self._is_held(operation, ended, over)
             or any(

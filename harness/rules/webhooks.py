@@ -229,9 +229,11 @@ class WebhookOutOfTimeRefused(Rule):
     def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
         if fact.delivery not in self._deliveries or fact.status is None:
             return
+        sent_at, event = self.world.deliveries[fact.delivery]
+        if self.world.clock_error_s(fact.worker, sent_at):
+            return  # by its clock the timestamp may be in order
         self.judged += 1
         if is_success(fact.status):
-            sent_at, event = self.world.deliveries[fact.delivery]
             yield self.finding(
                 f"webhook {fact.event} for {event.operation} left {at(sent_at)} with a timestamp outside the "
                 "tolerance, and was "
@@ -272,6 +274,8 @@ class DuplicateWebhookAnswered2xx(Rule):
         event, _ = self.world.deliveries[fact.delivery]
         if fact.worker is not None and not self.world.undisturbed(fact.worker, event):
             return
+        if self.world.clock_error_s(fact.worker, event) > TOLERANCE_S / 2:
+            return  # by its clock the timestamp is out of time
         self.judged += 1
         if not is_success(fact.status) and self.first_time(fact.event):
             taken = self.world.taken_events[fact.event]

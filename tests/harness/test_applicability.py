@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from harness.applicability import retold, why_not, why_not_patched
+from harness.applicability import retold, why_not, why_not_patched, why_not_process
 from harness.patching import Marks
 from harness.subject import Capability
 from scenarios.loading import load_catalogue
@@ -45,6 +45,15 @@ def test_a_story_that_needs_more_says_what(more: dict[str, Any], need: Capabilit
     all_but_one = [each for each in get_args(Capability) if each != need]
     assert reason in str(why_not(story(**more), all_but_one))
     assert why_not(story(**more), [need]) is None
+
+
+def test_a_story_that_sets_a_clock_does_not_apply_to_a_process() -> None:
+    told = story(faults=[{"kind": "clock_skewed", "at": "create#1:committed"}], workers=2)
+    assert why_not(told, get_args(Capability)) is None
+    reason = str(why_not_process(told, ()))
+    assert "several workers" in reason
+    assert "run it simulated" in reason
+    assert why_not_process(story(), ()) is None
 
 
 def test_every_story_of_the_catalogue_applies_to_a_client_that_can_do_everything() -> None:
