@@ -24,6 +24,8 @@ from fake_provider.contract import CancelEffect, Contract, CreateAnswer
 from fake_provider.facts import Endpoint
 from fake_provider.faults import AnyFault
 from fake_provider.faults.kinds import AheadS
+from fake_provider.faults.untruths import UnknownState
+from fake_provider.lifecycle import JobState
 from fake_provider.presets import preset
 from fake_provider.work import DEFAULT, Work
 
@@ -390,6 +392,11 @@ def _in_fault(scenario: Scenario, fault: AnyFault, where: _Location) -> Iterator
     address = fault.at
     if address.endpoint is Endpoint.WEBHOOK and not scenario.contract.webhooks.enabled:
         yield (*where, fault.kind, "at"), "the contract has no webhooks; set contract.webhooks.enabled to true"
+    if isinstance(fault, UnknownState) and fault.word in {*JobState, *scenario.contract.status.words.by_state.values()}:
+        yield (
+            (*where, fault.kind, "word"),
+            f"{fault.word!r} is known: it is one of the contract's words, or usual for one",
+        )
     if address.worker is not None and address.worker not in scenario.worker_ids:
         yield (
             (*where, fault.kind, "at"),

@@ -67,6 +67,7 @@ class PlainClient:
         self.verifier = Verifier(host.webhook_secrets)
         self.timing = host.timing
         self.contract = host.contract
+        self.states = {word: state for state, word in host.contract["status"]["words"].items()}
         self.lease_s = max(host.timing["lease_s"], 3 * host.timing["request_timeout_s"])
 
     def now(self) -> float:
@@ -232,7 +233,7 @@ class PlainClient:
         if self.contract["lookup"]["by"] == "by_operation_id":
             headers["x_client_operation_id"] = record.operation
         answer = await self._call(record, "POST", "/v1/jobs", body=record.body, **headers)
-        job = _job(answer, {200, 201, 202})
+        job = self._job(answer, {200, 201, 202})
         if job is not None:
             self._accept(record, job, answer)
         elif answer is not None and 400 <= answer.status_code < 500 and answer.status_code not in UNDECIDED:
@@ -252,7 +253,7 @@ class PlainClient:
         if not isinstance(listed, list):
             self._later(record, answer)
         elif len(listed) == 1:
-            self._accept(record, listed[0], answer)
+            self._accept(record, self._read(listed[0]), answer)
         elif listed:
             self._rest(record, "human_decision_required", "several jobs for one operation")
         elif lookup["authoritative"]:
@@ -273,6 +274,16 @@ class PlainClient:
         if record.stop_at is not None:
             record.due_at = record.cancel_at = self.now()
 
+    def _job(self, answer: httpx2.Response | None, statuses: set[int]) -> dict[str, Any] | None:
+        """The job in an answer, if it is a whole and readable one, with its state in the plain words."""
+        if answer is None or answer.status_code not in statuses:
+            return None
+        value = _json(answer)
+        return self._read(value) if {"id", "status"} <= value.keys() else None
+
+    def _read(self, job: dict[str, Any]) -> dict[str, Any]:
+        return {**job, "status": self.states.get(job["status"], job["status"])}
+
     @staticmethod
     def _is_ours(record: Record, job: Mapping[str, Any]) -> bool:
         same = job.get("client_reference") == msgspec.json.decode(record.body)["client_reference"]
@@ -290,7 +301,7 @@ class PlainClient:
             await self._cancel(record, cancel)
             return
         answer = await self._call(record, "GET", f"/v1/jobs/{record.job}")
-        job = _job(answer, {200})
+        job = self._job(answer, {200})
         if job is not None and not self._is_ours(record, job):
             self._rest(record, "human_decision_required", "the answer is about another job")
         elif job is not None and job["status"] in ENDS:
@@ -348,7 +359,7 @@ class PlainClient:
             return
         record.rereads += 1
         fresh = await self._call(record, "GET", f"/v1/jobs/{record.job}")
-        job = _job(fresh, {200})
+        job = self._job(fresh, {200})
         self._later(record, fresh)
         if job is not None and job["status"] == "succeeded":
             record.told = job.get("result") or {}
@@ -382,11 +393,3 @@ def _json(answer: httpx2.Response) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _job(answer: httpx2.Response | None, statuses: set[int]) -> dict[str, Any] | None:
-    """The job in an answer, if it is a whole and readable one."""
-    if answer is None or answer.status_code not in statuses:
-        return None
-    value = _json(answer)
-    return value if {"id", "status"} <= value.keys() else None

@@ -95,7 +95,14 @@ def test_another_story_is_told_under_the_dialects_contract_and_its_own_promises(
 
 
 @pytest.mark.parametrize(
-    "contract", [{"create_answer": "synchronous"}, {"result": {"kind": "signed_url"}}, "azure-like", "aip-like"]
+    "contract",
+    [
+        {"create_answer": "synchronous"},
+        {"result": {"kind": "signed_url"}},
+        {"status": {"words": {"succeeded": "done"}}},
+        "azure-like",
+        "aip-like",
+    ],
 )
 def test_a_story_about_what_the_dialect_cannot_promise_is_left_out(contract: Any) -> None:
     assert retold(story(contract=contract), "openai-batch") is None
