@@ -61,6 +61,8 @@ class NoHosts:
 
     def stop(self, worker: str, for_s: float | None) -> None: ...
 
+    def set_clock(self, worker: str, ahead_s: float) -> None: ...
+
     def is_running(self, worker: str) -> bool:  # noqa: ARG002
         return True
 

@@ -334,6 +334,7 @@ class Boundary:
                 canonical_state=told.canonical_state,
                 progress=told.progress,
                 retry_after_s=told.retry_after_s,
+                retry_after_is_date=told.retry_after_is_date,
                 replayed=told.replayed,
                 problem=told.problem,
                 request_id=told.request_id,
@@ -349,6 +350,7 @@ class Boundary:
             return
         was_killed, course.delay_s, course.copies = course.killed, 0.0, 0
         course.stops.clear()
+        course.clock_ahead_s = None
         self.plan.strike(
             course, here.strikes, point, exchange=here.number, worker=here.worker, operation=here.operation
         )

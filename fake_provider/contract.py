@@ -3,10 +3,13 @@
 Each value is a thing that real providers do. A contract says nothing of faults; those break promises.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fake_provider.lifecycle import JobState
 
 __all__ = [
     "Cancel",
@@ -25,6 +28,7 @@ __all__ = [
     "Result",
     "ResultKind",
     "RetryAfter",
+    "StateWords",
     "Status",
     "Webhooks",
 ]
@@ -141,7 +145,44 @@ class RetryAfter(StrEnum):
     NONE = "none"
 
 
+Word = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
+
+
+class StateWords(_Part):
+    """The provider's word for each state of a job. ``succeeded``, ``failed`` and ``cancelled`` are ends; a word that is
+    not here is none.
+    """
+
+    queued: Word = JobState.QUEUED.value
+    running: Word = JobState.RUNNING.value
+    cancelling: Word = JobState.CANCELLING.value
+    succeeded: Word = JobState.SUCCEEDED.value
+    failed: Word = JobState.FAILED.value
+    cancelled: Word = JobState.CANCELLED.value
+
+    @model_validator(mode="after")
+    def _one_meaning_each(self) -> Self:
+        meant: dict[str, JobState] = {}
+        for state, word in self.by_state.items():
+            other = meant.setdefault(word.lower(), state)
+            if other is not state:
+                raise ValueError(f"{other} and {state} are both told as {word!r}: give each state a word of its own")
+            if word.lower() in set(JobState) - {state}:
+                raise ValueError(f"{state} is told as {word!r}, which everybody takes for {JobState(word.lower())}")
+        return self
+
+    @property
+    def by_state(self) -> Mapping[JobState, str]:
+        """The word for each state."""
+        return {state: getattr(self, state) for state in JobState}
+
+    def tell(self, state: str) -> str:
+        """Return the word for a state; what is none, as a fault may show it, goes as it is."""
+        return getattr(self, state, state) if state in type(self).model_fields else state
+
+
 class Status(_Part):
+    words: StateWords = Field(StateWords(), description="By which the state of a job is told.")
     retry_after: RetryAfter = RetryAfter.SECONDS
     retry_after_s: int = Field(1, ge=0, description="The delay a Retry-After asks for.")
     not_found_grace_s: float = Field(

@@ -17,6 +17,7 @@ __all__ = [
     "HostEffect",
     "KillHost",
     "Send",
+    "SetClock",
     "StopHost",
     "StoreFate",
     "Wait",
@@ -50,6 +51,13 @@ class StopHost(msgspec.Struct, frozen=True):
     for_s: float | None
 
 
+class SetClock(msgspec.Struct, frozen=True):
+    """Set the wall clock of the worker's host so many seconds ahead of true time, now; negative: behind."""
+
+    worker: str
+    ahead_s: float
+
+
 class Copy(msgspec.Struct, frozen=True):
     """Deliver the request once more, as an exchange whose answer goes nowhere."""
 
@@ -71,8 +79,8 @@ class Send(msgspec.Struct):
     fate: Fate
 
 
-HostEffect = KillHost | StopHost
-Effect = Wait | WaitFor | KillHost | StopHost | Copy | Begin | Send
+HostEffect = KillHost | StopHost | SetClock
+Effect = Wait | WaitFor | KillHost | StopHost | SetClock | Copy | Begin | Send
 Exchange = Generator[Effect, float, None]
 
 
@@ -84,7 +92,9 @@ class StoreFate(msgspec.Struct, frozen=True):
 
 
 def host_effects(course: Course, worker: str) -> Iterator[HostEffect]:
-    """Yield what strikes a worker's host. One that dies is not frozen as well."""
+    """Yield what strikes a worker's host. One that dies is not frozen as well; its clock runs on."""
+    if course.clock_ahead_s is not None:
+        yield SetClock(worker, course.clock_ahead_s)
     if course.killed:
         yield KillHost(worker)
         return

@@ -20,6 +20,7 @@ from fake_provider.effects import (
     HostEffect,
     KillHost,
     Send,
+    SetClock,
     Wait,
     WaitFor,
 )
@@ -46,6 +47,10 @@ class HostControl(Protocol):
 
     def stop(self, worker: str, for_s: float | None) -> None:
         """Freeze the worker as SIGSTOP does, and resume it after ``for_s`` seconds; None: someone else will."""
+        ...
+
+    def set_clock(self, worker: str, ahead_s: float) -> None:
+        """Set the machine's wall clock so many seconds ahead of true time; its monotonic clock runs on as it did."""
         ...
 
     def is_running(self, worker: str) -> bool:
@@ -236,6 +241,8 @@ class Engine:
         neutral = self.context.copy()
         if isinstance(effect, KillHost):
             neutral.run(self.hosts.kill, effect.worker)
+        elif isinstance(effect, SetClock):
+            neutral.run(self.hosts.set_clock, effect.worker, effect.ahead_s)
         else:
             neutral.run(self.hosts.stop, effect.worker, effect.for_s)
 

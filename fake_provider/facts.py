@@ -105,6 +105,7 @@ class AnswerEnded(Fact, frozen=True, tag="answer_ended"):
     canonical_state: str | None = None  # the same as a JobState, None when the words mean no state
     progress: int | None = None  # per cent
     retry_after_s: float | None = None  # what a valid Retry-After asks for, from the moment of answering
+    retry_after_is_date: bool = False  # written so, that it falls due by the client's clock
     replayed: bool = False  # an earlier answer for the same token
     problem: str | None = None  # short name of the problem, for error answers
     request_id: str | None = None

@@ -54,7 +54,10 @@ class Mailroom:
         """Write a webhook event about a job."""
         base_url = self.came_by.get(view.id, self._world.base_url)
         number = self.outbox.event_id()
-        name, body = self._world.dialect.event(view, event=number, kind=kind, now=now, base_url=base_url)
+        world = self._world
+        name, body = world.dialect.event(
+            view, event=number, kind=kind, contract=world.contract, now=now, base_url=base_url
+        )
         return Event(id=number, type=name, job=view.id, operation=view.operation, body=body, genuine=genuine)
 
     def job_moved(self, job: Job, now: float) -> None:

@@ -22,6 +22,7 @@ from fake_provider.contract import (
     Result,
     ResultKind,
     RetryAfter,
+    StateWords,
     Status,
     Webhooks,
 )
@@ -36,17 +37,24 @@ class UnknownPreset(ValueError):
 _ALL: Final = (
     Contract(name="careful"),
     # Keys are optional and bare, replays show the first answer and are marked; jobs are found by their id only.
+    # Words as in its report runs and payments, with one l in canceled.
     Contract(
         name="stripe-like",
         idempotency=Idempotency(required=False),
         lookup=Lookup(by=LookupBy.NONE, authoritative=False),
         create_answer=CreateAnswer.OK_200,
         cancel=Cancel(method=CancelMethod.POST, effect=CancelEffect.CONFIRMED, repeatable=False),
-        status=Status(retry_after=RetryAfter.NONE, progress=False, not_found_grace_s=0),
+        status=Status(
+            retry_after=RetryAfter.NONE,
+            progress=False,
+            not_found_grace_s=0,
+            words=StateWords(queued="pending", running="processing", cancelling="canceling", cancelled="canceled"),
+        ),
         result=Result(kind=ResultKind.INLINE, checksum=False, size=False),
         webhooks=Webhooks(enabled=True, progress_events=True),
     ),
     # AIP-155: request_id in the body, a duplicate gets the current state. AIP-151: cancel is best effort.
+    # AIP-216: states in capitals.
     Contract(
         name="aip-like",
         idempotency=Idempotency(
@@ -59,15 +67,36 @@ _ALL: Final = (
         lookup=Lookup(by=LookupBy.NONE, authoritative=False),
         create_answer=CreateAnswer.OK_200,
         cancel=Cancel(method=CancelMethod.POST, effect=CancelEffect.BEST_EFFORT, finished=FinishedCancel.OK_200),
-        status=Status(retry_after=RetryAfter.NONE),
+        status=Status(
+            retry_after=RetryAfter.NONE,
+            words=StateWords(
+                queued="PENDING",
+                running="RUNNING",
+                cancelling="CANCELLING",
+                succeeded="SUCCEEDED",
+                failed="FAILED",
+                cancelled="CANCELLED",
+            ),
+        ),
         result=Result(kind=ResultKind.INLINE, checksum=False, size=False),
     ),
     # 202 with a status URL, an operation id of the client's choice, integer Retry-After while unfinished.
+    # Words of its long-running operations; the one for a cancel under way is each service's own.
     Contract(
         name="azure-like",
         idempotency=Idempotency(required=False, replays=Replays.CURRENT_STATE, replays_marked=False),
         lookup=Lookup(by=LookupBy.OPERATION_ID),
         cancel=Cancel(effect=CancelEffect.ACCEPTED_ONLY, finished=FinishedCancel.OK_200),
+        status=Status(
+            words=StateWords(
+                queued="NotStarted",
+                running="Running",
+                cancelling="Canceling",
+                succeeded="Succeeded",
+                failed="Failed",
+                cancelled="Canceled",
+            )
+        ),
         result=Result(kind=ResultKind.SIGNED_URL),
     ),
     # Every promise a client would like to lean on is missing or half kept.

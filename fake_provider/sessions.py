@@ -48,7 +48,7 @@ MAX_SESSIONS: Final = 1_000
 IDLE_S: Final = 3_600.0
 """A session nobody has used for so long is given up: its test is over, and has not cleaned up."""
 
-_HOST_FAULTS: Final = frozenset({"kill", "stop", "write_refused"})
+_HOST_FAULTS: Final = frozenset({"clock_skewed", "kill", "stop", "write_refused"})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -110,6 +110,9 @@ class _NoHost:
 
     def stop(self, worker: str, for_s: float | None) -> None:
         raise HostOutOfReach(f"{worker} cannot be stopped for {for_s} s from here")
+
+    def set_clock(self, worker: str, ahead_s: float) -> None:
+        raise HostOutOfReach(f"the clock of {worker} cannot be set {ahead_s} s ahead from here")
 
     def is_running(self, worker: str) -> bool:  # noqa: ARG002  whoever calls, runs
         return True

@@ -43,6 +43,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     canonical_state: str | None = None
     progress: int | None = None
     retry_after_s: float | None = None
+    retry_after_is_date: bool = False
     replayed: bool = False
     problem: str | None = None
     request_id: str | None = None

@@ -14,9 +14,9 @@ from fake_provider.facts import Endpoint
 from fake_provider.faults import Fault
 from harness.patching import Marks
 from harness.subject import Capability
-from scenarios.model import Arm, Cancel, Decide, Kill, Reconcile, Resume, Scenario, Start, Step, Stop
+from scenarios.model import Arm, Cancel, Decide, Kill, Reconcile, Resume, Scenario, SetClock, Start, Step, Stop
 
-__all__ = ["retold", "why_not", "why_not_patched"]
+__all__ = ["retold", "sets_a_clock", "why_not", "why_not_patched", "why_not_process"]
 
 _LACKS: Final[dict[Capability, str]] = {
     "cancel": "it tells the client to cancel, and this one cannot be told so",
@@ -29,6 +29,7 @@ _LACKS: Final[dict[Capability, str]] = {
 
 
 _RETRIES: Final = "it strikes at a create sent again, which nothing allows at a provider that recognises none"
+_SETS_A_CLOCK: Final = "it sets the clock of the client's host wrong, and there it is {whose}: run it simulated"
 _HOST_KINDS: Final = frozenset({"kill", "stop"})
 _KEY_KINDS: Final = frozenset({"other_job_for_token", "retry_refused", "token_forgotten"})
 
@@ -61,6 +62,14 @@ def _step_needs(step: Step) -> Iterator[Capability]:
         yield "checkpoints"
 
 
+def why_not_process(scenario: Scenario, capabilities: Collection[Capability]) -> str | None:
+    """Return why ``scenario`` does not apply to a process with these capabilities; None if it does."""
+    reasons = [why_not(scenario, capabilities)]
+    if sets_a_clock(scenario):
+        reasons.append(_SETS_A_CLOCK.format(whose="the clock of the whole machine"))
+    return "; ".join(reason for reason in reasons if reason) or None
+
+
 def why_not_patched(scenario: Scenario, marks: Marks | None) -> str | None:
     """Return why ``scenario`` does not apply to a patched client that is marked so; None if it does."""
     assert marks is not None, "only a marked factory is of a patched client"
@@ -69,12 +78,21 @@ def why_not_patched(scenario: Scenario, marks: Marks | None) -> str | None:
         fault.kind in _HOST_KINDS for fault in _faults(scenario)
     ):
         reasons.append("it kills or freezes the client's host, and patched code lives in the harness's own process")
+    if sets_a_clock(scenario):
+        reasons.append(_SETS_A_CLOCK.format(whose="the harness's own, its monotonic clock included"))
     told = retold(scenario, marks.dialect)
     if told is None:
         reasons.append(f"its story is about promises that a provider speaking {marks.dialect} does not make")
     elif told is not scenario and told.contract.idempotency.mechanism is Mechanism.NONE:
         reasons += [_RETRIES] if any(map(_strikes_at_a_retry, _faults(scenario))) else []
     return "; ".join(reason for reason in reasons if reason) or None
+
+
+def sets_a_clock(scenario: Scenario) -> bool:
+    """Whether the clock of a client's host is set wrong in ``scenario``, which only a simulated host can have."""
+    return any(isinstance(step, SetClock) for step in scenario.steps) or any(
+        fault.kind == "clock_skewed" for fault in _faults(scenario)
+    )
 
 
 def retold(scenario: Scenario, dialect: str) -> Scenario | None:

@@ -18,6 +18,7 @@ from fake_provider.facts import JobCreated, RequestSent
 from fake_provider.provider import ControlError
 from harness.history import (
     Claimed,
+    ClockSet,
     Commanded,
     CommandRefused,
     Entry,
@@ -43,6 +44,7 @@ from scenarios.model import (
     Reconcile,
     Resume,
     Scenario,
+    SetClock,
     Start,
     Step,
     Stop,
@@ -108,6 +110,7 @@ class Course:
         self._claims: list[Claim] = []  # as reported last
         self._said: dict[tuple[str, str], Claim] = {}  # by worker and operation: what was written down last
         self._refused: set[str] = set()  # operations of which a command was refused
+        self._wrong_clocks: set[str] = set()  # of workers
         self._doubts: list[str] = []
         self._called = False
         self._crash: str | None = None  # of the worker that crashed last
@@ -174,12 +177,15 @@ class Course:
                     await self._start_again(step.worker)
             case Kill() | Stop() | Resume():
                 self._treat_worker(step)
+            case SetClock():
+                self.stage.set_clock(step.worker, step.ahead_s)
             case Complete() | Fail():
                 self._end_job(step)
             case Arm():
                 self.boundary.plan.arm(step.fault)
             case Heal():
                 self.boundary.plan.heal()
+                self._set_clocks_right()
             case Wait():
                 pass  # the time has passed already
             case _:
@@ -302,6 +308,7 @@ class Course:
 
     async def _heal(self) -> None:
         self.boundary.plan.heal()
+        self._set_clocks_right()
         for worker in self.scenario.worker_ids:
             if self.stage.is_living(worker) and not self.stage.is_running(worker):
                 self.stage.resume(worker)
@@ -309,6 +316,10 @@ class Course:
             await self.stage.start(self.scenario.worker_ids[0])
         await self._repeat_lost_commands()
         await self.stage.settle()
+
+    def _set_clocks_right(self) -> None:
+        for worker in sorted(self._wrong_clocks):
+            self.stage.set_clock(worker, 0)
 
     async def _await_rest(self, until: float, *, dead_workers_end_it: bool = True) -> bool:
         """Wait until every operation is at rest, but not past ``until``."""
@@ -438,6 +449,8 @@ class Course:
             self._starting.pop(entry.fact.operation or "", None)
         elif isinstance(entry.fact, WorkerStarted):
             self._lives[entry.fact.worker] = entry.fact.life
+        elif isinstance(entry.fact, ClockSet):
+            (self._wrong_clocks.add if entry.fact.ahead_s else self._wrong_clocks.discard)(entry.fact.worker)
         elif isinstance(entry.fact, CommandRefused):
             self._refused.add(entry.fact.operation)
         elif isinstance(entry.fact, WorkerEnded) and entry.fact.how == "crashed":

@@ -18,6 +18,7 @@ from fake_provider.facts import Fact
 __all__ = [
     "AnyFact",
     "Claimed",
+    "ClockSet",
     "CommandRefused",
     "Commanded",
     "Entry",
@@ -75,6 +76,13 @@ class WorkerStopped(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="wo
 
 class WorkerResumed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="worker_resumed"):
     worker: str
+
+
+class ClockSet(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="clock_set"):
+    """The wall clock of the worker's host was set wrong, or right again. It stays so through the worker's lives."""
+
+    worker: str
+    ahead_s: float  # of true time; negative: behind; 0: right
 
 
 class WorkerEnded(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="worker_ended"):
@@ -190,6 +198,7 @@ AnyFact = (
     | WorkerStarted
     | WorkerStopped
     | WorkerResumed
+    | ClockSet
     | WorkerEnded
     | ProcessReaped
     | StateRecorded

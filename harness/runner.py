@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
 from msgspec import structs
 
@@ -21,7 +21,7 @@ from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock, SystemClock
 from fake_provider.engine import Engine
 from fake_provider.lifecycle import TERMINAL, JobState
-from harness.applicability import retold, why_not, why_not_patched
+from harness.applicability import retold, sets_a_clock, why_not, why_not_patched, why_not_process
 from harness.course import Course
 from harness.editions import rules_of
 from harness.garbage import heap_set_aside
@@ -156,7 +156,7 @@ def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
         elif job.mode == "process":
             if job.subject not in known:
                 known[job.subject] = capabilities_of(job.subject)
-            reason = why_not(job.scenario, known[job.subject])
+            reason = why_not_process(job.scenario, known[job.subject])
         else:
             if job.subject not in known:
                 known[job.subject] = simulated_capabilities(job.subject)
@@ -395,7 +395,7 @@ class PatchedSimulation(Simulation):
         marks = marks_of(factory)
         assert marks is not None, "resolve() takes only marked factories for patched ones"
         told = retold(scenario, marks.dialect)
-        if told is None:
+        if told is None or sets_a_clock(scenario):
             raise SubjectError(f"{scenario.name}: {why_not_patched(scenario, marks)}")
         return marks.dialect, told
 
@@ -452,6 +452,8 @@ async def _run_process_once(job: Job) -> Result:
     if command is None:
         raise SubjectError(f"{job.subject.name!r} is no process subject: give a command after --")
     scenario, seed = job.scenario, job.effective_seed
+    if sets_a_clock(scenario):
+        raise SubjectError(f"{scenario.name}: {why_not_process(scenario, get_args(Capability))}")
     kind = OneShotStage if job.subject.one_shot else ProcessStage
     clock: Clock = SystemClock()
     started = time.monotonic()

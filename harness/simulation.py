@@ -278,14 +278,17 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
 
 class SimulatedClock:
-    """The time of day in a simulation, and waiting in it."""
+    """The time of day in a simulation, and waiting in it. Waiting takes as long as it takes, whatever the time of day
+    is set to.
+    """
 
     def __init__(self, loop: SimulationLoop) -> None:
+        self.ahead_s = 0.0  # of true time; negative: behind
         self._loop = loop
 
     def now(self) -> float:
         """Seconds since the Unix epoch."""
-        return EPOCH + self._loop.time()
+        return EPOCH + self._loop.time() + self.ahead_s
 
     async def sleep(self, seconds: float) -> None:
         """Wait; nothing real passes."""

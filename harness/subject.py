@@ -123,7 +123,7 @@ class WriteRefused(Exception):
 
 
 class HostClock(Protocol):
-    """The host's time of day, and the one way to wait."""
+    """The host's time of day, which may be wrong and may be set, and the one way to wait, which goes by no date."""
 
     def now(self) -> float: ...
 
@@ -135,7 +135,8 @@ class Host:
     """What one worker of a simulated client is given: its machine, the network and the terms.
 
     ``disk`` is shared by all workers of a run and survives their deaths, as a disk would; all else dies with the
-    worker.
+    worker. ``store_now`` is the time of day where the disk is, as a database server would tell it: the same for all
+    workers, and right, whatever their own clocks say.
     """
 
     worker: str
@@ -144,6 +145,7 @@ class Host:
     clock: HostClock
     random: "Random"
     disk: MutableMapping[str, Any]
+    store_now: Callable[[], float]  # seconds since the Unix epoch
     contract: Mapping[str, Any]  # a fake_provider.contract.Contract as JSON
     timing: Mapping[str, float]  # a scenarios.model.Timing as JSON
     authorization: str  # the Authorization header value, for ``base_url``'s origin only

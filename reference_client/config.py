@@ -19,6 +19,7 @@ __all__ = [
     "LookupTerms",
     "Mechanism",
     "ResultTerms",
+    "StateWords",
     "StatusTerms",
     "Terms",
     "Timing",
@@ -102,8 +103,26 @@ class CancelTerms(msgspec.Struct, frozen=True, kw_only=True):
     repeatable: bool = True  # a second call for one job is documented as harmless
 
 
+class StateWords(msgspec.Struct, frozen=True, kw_only=True):
+    """The provider's word for each state of a job. Any other word is no end (W4.5)."""
+
+    queued: str = "queued"
+    running: str = "running"
+    cancelling: str = "cancelling"
+    succeeded: str = "succeeded"
+    failed: str = "failed"
+    cancelled: str = "cancelled"
+
+    def __post_init__(self) -> None:
+        words = [getattr(self, state) for state in self.__struct_fields__]
+        for word in words:
+            if words.count(word) > 1:
+                raise ConfigError(f"status.words: {word!r} stands for several states; each has a word of its own")
+
+
 class StatusTerms(msgspec.Struct, frozen=True, kw_only=True):
     not_found_grace_s: float = 2.0
+    words: StateWords = StateWords()
 
 
 class ResultTerms(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,9 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from fake_provider.contract import CancelEffect, Contract, CreateAnswer
 from fake_provider.facts import Endpoint
 from fake_provider.faults import AnyFault
+from fake_provider.faults.kinds import AheadS
+from fake_provider.faults.untruths import UnknownState
+from fake_provider.lifecycle import JobState
 from fake_provider.presets import preset
 from fake_provider.work import DEFAULT, Work
 
@@ -41,6 +44,7 @@ __all__ = [
     "RestState",
     "Resume",
     "Scenario",
+    "SetClock",
     "Start",
     "Step",
     "Stop",
@@ -214,6 +218,14 @@ class Resume(_Step):
     worker: WorkerId
 
 
+class SetClock(_Step):
+    """Set the wall clock of a worker's host wrong, until healed. Its monotonic clock runs on as it did."""
+
+    do: Literal["set_clock"] = "set_clock"
+    worker: WorkerId
+    ahead_s: AheadS
+
+
 class Complete(_Step):
     """The provider's job of an operation succeeds now."""
 
@@ -249,7 +261,20 @@ class Wait(_Step):
 
 
 Step = Annotated[
-    Submit | Cancel | Reconcile | Decide | Start | Kill | Stop | Resume | Complete | Fail | Arm | Heal | Wait,
+    Submit
+    | Cancel
+    | Reconcile
+    | Decide
+    | Start
+    | Kill
+    | Stop
+    | Resume
+    | SetClock
+    | Complete
+    | Fail
+    | Arm
+    | Heal
+    | Wait,
     Field(discriminator="do"),
 ]
 
@@ -367,6 +392,11 @@ def _in_fault(scenario: Scenario, fault: AnyFault, where: _Location) -> Iterator
     address = fault.at
     if address.endpoint is Endpoint.WEBHOOK and not scenario.contract.webhooks.enabled:
         yield (*where, fault.kind, "at"), "the contract has no webhooks; set contract.webhooks.enabled to true"
+    if isinstance(fault, UnknownState) and fault.word in {*JobState, *scenario.contract.status.words.by_state.values()}:
+        yield (
+            (*where, fault.kind, "word"),
+            f"{fault.word!r} is known: it is one of the contract's words, or usual for one",
+        )
     if address.worker is not None and address.worker not in scenario.worker_ids:
         yield (
             (*where, fault.kind, "at"),

@@ -266,7 +266,7 @@ public class Repaired {
         if (owner != null && !owner.equals(OPERATION)) {
             giveUp("the provider answered with job " + job.get("id") + ", which is for " + owner);
         }
-        boolean isFinished = contract.get("create_answer").equals("synchronous") && "succeeded".equals(job.get("status"));
+        boolean isFinished = contract.get("create_answer").equals("synchronous") && "succeeded".equals(state(job));
         plan(answer, "job", job.get("id"), "succeeded", isFinished ? job : null, "waits", 0L);
     }
 
@@ -305,6 +305,16 @@ public class Repaired {
 
     // -- observe and collect
 
+    /** What the provider's word for a job's state means; null for a word that is in no documentation. */
+    String state(Map<String, Object> job) {
+        for (Map.Entry<String, Object> told : object(object(contract.get("status")).get("words")).entrySet()) {
+            if (told.getValue().equals(job.get("status"))) {
+                return told.getKey();
+            }
+        }
+        return null;
+    }
+
     /** Reads the status until it is terminal. */
     Map<String, Object> observe() throws Exception {
         while (record.get("succeeded") == null) {
@@ -315,13 +325,13 @@ public class Repaired {
             String target = URL + "/v1/jobs/" + URLEncoder.encode(id, StandardCharsets.UTF_8);
             HttpResponse<byte[]> answer = call("GET", target, null, Map.of());
             Map<String, Object> job = jsonOf(answer, Set.of(200));
-            if (job == null || !id.equals(job.get("id")) || job.get("status") == null
-                    || !TERMINAL.contains(job.get("status"))) {
+            String state = job == null || !id.equals(job.get("id")) ? null : state(job);
+            if (state == null || !TERMINAL.contains(state)) {
                 plan(answer);
-            } else if (job.get("status").equals("succeeded")) {
+            } else if (state.equals("succeeded")) {
                 save("succeeded", job, "next_at", 0.0, "waits", 0L);
             } else {
-                end((String) job.get("status"), Json.write(job.get("error")));
+                end(state, Json.write(job.get("error")));
             }
         }
         return object(record.get("succeeded"));

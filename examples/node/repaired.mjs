@@ -30,6 +30,7 @@ const RESULT_TRIES = 7;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REJECTIONS = [400, 404, 405, 410, 413, 415, 422];
 const TERMINAL = ["succeeded", "failed", "cancelled"];
+const STATES = new Map(Object.entries(contract.status.words).map(([state, word]) => [word, state]));
 
 const now = () => Date.now() / 1000;
 const hex = (bytes) => randomBytes(bytes).toString("hex");
@@ -203,7 +204,7 @@ function accept(job, answer) {
   if ((job.client_reference ?? operation) !== operation) {
     giveUp(`the provider answered with job ${job.id}, which is for ${job.client_reference}`);
   }
-  const finished = contract.create_answer === "synchronous" && job.status === "succeeded" ? job : null;
+  const finished = contract.create_answer === "synchronous" && STATES.get(job.status) === "succeeded" ? job : null;
   plan(answer, { job: job.id, succeeded: finished, waits: 0 });
 }
 
@@ -235,9 +236,10 @@ async function observe() {
     if (!(await wait(deadline))) end("result_timed_out", "the result deadline passed; the job may go on");
     const answer = await call("GET", `${url}/v1/jobs/${encodeURIComponent(record.job)}`);
     const job = answer?.status === 200 ? jsonOf(answer) : null;
-    if (job?.id !== record.job || !TERMINAL.includes(job.status)) plan(answer);
-    else if (job.status === "succeeded") save({ succeeded: job, nextAt: 0, waits: 0 });
-    else end(job.status, JSON.stringify(job.error ?? null));
+    const state = STATES.get(job?.status); // undefined: a word that is in no documentation, which ends nothing
+    if (job?.id !== record.job || !TERMINAL.includes(state)) plan(answer);
+    else if (state === "succeeded") save({ succeeded: job, nextAt: 0, waits: 0 });
+    else end(state, JSON.stringify(job.error ?? null));
   }
   return record.succeeded;
 }

@@ -44,6 +44,7 @@ MARGIN_S = 0.2  # of a deadline or a token's lifetime: a request takes a moment 
 RESULT_TRIES = 7
 REDIRECTS = {301, 302, 303, 307, 308}
 REJECTIONS = {400, 404, 405, 410, 413, 415, 422}
+STATES = {word: state for state, word in CONTRACT["status"]["words"].items()}  # what the provider's words mean
 Json = dict[str, Any]
 
 
@@ -204,7 +205,7 @@ def may_send_again(record: Record) -> bool:
 def accept(record: Record, job: Json, answer: requests.Response | None) -> None:
     if job.get("client_reference") not in {None, OPERATION}:
         give_up(record, f"the provider answered with job {job['id']}, which is for {job['client_reference']}")
-    finished = job if CONTRACT["create_answer"] == "synchronous" and job.get("status") == "succeeded" else None
+    finished = job if CONTRACT["create_answer"] == "synchronous" and state_of(job) == "succeeded" else None
     plan(record, answer, anew=True, job=job["id"], succeeded=finished)
 
 
@@ -242,6 +243,12 @@ def give_up(record: Record, why: str) -> NoReturn:
 # -- observe and collect
 
 
+def state_of(job: Json) -> str | None:
+    """What the provider's word for the job's state means; None for a word that is in no documentation."""
+    word = job.get("status")
+    return STATES.get(word) if isinstance(word, str) else None
+
+
 def observe(record: Record) -> Json:
     """Read the status until it is terminal."""
     deadline = record.begun_at + RESULT_DEADLINE_S
@@ -250,13 +257,13 @@ def observe(record: Record) -> Json:
             end(record, "result_timed_out", "the result deadline passed; the job may go on")
         answer = call(record, "GET", f"{URL}/v1/jobs/{record.job}")
         job = json_of(answer)
-        status = job.get("status") if answer is not None and answer.status_code == 200 and job is not None else None
-        if job is None or job.get("id") != record.job or status not in {"succeeded", "failed", "cancelled"}:
+        state = state_of(job) if answer is not None and answer.status_code == 200 and job is not None else None
+        if job is None or job.get("id") != record.job or state not in {"succeeded", "failed", "cancelled"}:
             plan(record, answer)
-        elif status == "succeeded":
+        elif state == "succeeded":
             record.save(succeeded=job, next_at=0.0, waits=0)
         else:
-            end(record, status, json.dumps(job.get("error")))
+            end(record, state, json.dumps(job.get("error")))
     known: Json = record.succeeded
     return known
 

@@ -247,7 +247,7 @@ class JobsDialect:
                     answer = self._job(202, view, request, contract, now, request_id)
                 return answer
             case Listed():
-                return _listed(reply, request, request_id)
+                return _listed(reply, contract, request, request_id)
             case Served():
                 return _served(reply, request_id)
             case Refused():
@@ -271,13 +271,14 @@ class JobsDialect:
         return Answer(
             status=status,
             headers=tuple(headers),
-            body=_ENCODER.encode(_written(view, request.base_url)),
+            body=_ENCODER.encode(_written(view, contract, request.base_url)),
             job=view.id,
             operation=view.operation,
-            remote_state=view.state,
+            remote_state=contract.status.words.tell(view.state),
             canonical_state=canonical,
             progress=view.progress,
             retry_after_s=retry_after_s,
+            retry_after_is_date=retry_after_s is not None and contract.status.retry_after is RetryAfter.HTTP_DATE,
             request_id=request_id,
         )
 
@@ -294,11 +295,12 @@ class JobsDialect:
         *,
         event: str,  # noqa: ARG002  its id is in the header only
         kind: str | None,
+        contract: Contract,
         now: float,
         base_url: str,
     ) -> tuple[str, bytes]:
         name = kind or f"job.{view.state}"
-        return name, _ENCODER.encode({"type": name, "timestamp": _iso(now), "data": _written(view, base_url)})
+        return name, _ENCODER.encode({"type": name, "timestamp": _iso(now), "data": _written(view, contract, base_url)})
 
 
 _TROUBLES: Final = {
@@ -375,10 +377,10 @@ def _iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _written(view: JobView, base_url: str) -> _Job:
+def _written(view: JobView, contract: Contract, base_url: str) -> _Job:
     return _Job(
         id=view.id,
-        status=view.state,
+        status=contract.status.words.tell(view.state),
         progress=view.progress,
         client_reference=view.operation,
         created_at=_iso(view.created_at),
@@ -414,8 +416,8 @@ def _told(value: Any) -> Any:
     return msgspec.UNSET if value is None else value
 
 
-def _listed(reply: Listed, request: Request, request_id: str) -> Answer:
-    jobs = [_written(view, request.base_url) for view in reply.views]
+def _listed(reply: Listed, contract: Contract, request: Request, request_id: str) -> Answer:
+    jobs = [_written(view, contract, request.base_url) for view in reply.views]
     only = reply.views[0] if len(reply.views) == 1 else None
     return Answer(
         status=200,
@@ -424,7 +426,7 @@ def _listed(reply: Listed, request: Request, request_id: str) -> Answer:
         job=only.id if only else None,
         jobs=tuple(view.id for view in reply.views) if len(reply.views) > 1 else (),
         operation=reply.views[0].operation if reply.views else None,
-        remote_state=only.state if only else None,
+        remote_state=contract.status.words.tell(only.state) if only else None,
         canonical_state=_STATES.get(only.state) if only else None,
         progress=only.progress if only else None,
         request_id=request_id,

@@ -4,7 +4,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from fake_provider.contract import CancelEffect, CancelMethod, Contract, CreateAnswer, LookupBy, Mechanism, ResultKind
-from fake_provider.lifecycle import JobState
 from fake_provider.openapi import PROBLEM, problem_answer
 
 __all__ = ["describe_jobs"]
@@ -25,12 +24,12 @@ _RESULT: Final = {
         "inline": {"$ref": "#/components/schemas/Report"},
     },
 }
-_JOB: Final = {
+_JOB: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["id", "status", "progress", "client_reference", "created_at", "updated_at", "result", "error"],
     "properties": {
         "id": _TEXT,
-        "status": {"type": "string", "enum": [state.value for state in JobState]},
+        "status": {"type": "string"},
         "progress": {"type": ["integer", "null"], "minimum": 0, "maximum": 100},
         "client_reference": {"type": ["string", "null"]},
         "created_at": {"type": "string", "format": "date-time"},
@@ -92,10 +91,15 @@ def describe_jobs(contract: Contract, base_url: str) -> dict[str, Any]:
         "security": [{"bearer": []}],
         "paths": paths,
         "components": {
-            "schemas": {"Problem": PROBLEM, "Job": _JOB, "Jobs": _JOBS, "Report": _REPORT},
+            "schemas": {"Problem": PROBLEM, "Job": _job(contract), "Jobs": _JOBS, "Report": _REPORT},
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _job(contract: Contract) -> dict[str, Any]:
+    words = {"type": "string", "enum": list(contract.status.words.by_state.values())}
+    return {**_JOB, "properties": {**_JOB["properties"], "status": words}}
 
 
 def _operation(

@@ -54,6 +54,7 @@ from fake_provider.contract import (
     Result,
     ResultKind,
     RetryAfter,
+    StateWords,
     Status,
 )
 from fake_provider.dialects.openai_batch_document import (
@@ -129,6 +130,7 @@ class OpenAIBatchDialect:
             ),
             "create_answer: a create is answered 200 (ok_200)": contract.create_answer is not CreateAnswer.OK_200,
             "cancel.method: a batch is cancelled by POST": contract.cancel.method is not CancelMethod.POST,
+            "status.words: a batch tells its state in words of its own": contract.status.words != StateWords(),
             "status.retry_after: no status carries one": contract.status.retry_after is not RetryAfter.NONE,
             "result.kind: results are files (endpoint or one_time)": (
                 contract.result.kind not in {ResultKind.ENDPOINT, ResultKind.ONE_TIME}
@@ -209,6 +211,7 @@ class OpenAIBatchDialect:
         *,
         event: str,
         kind: str | None,
+        contract: Contract,  # noqa: ARG002  no event tells a state but by its type
         now: float,
         base_url: str,  # noqa: ARG002  no event holds a URL
     ) -> tuple[str, bytes]:

@@ -39,7 +39,9 @@ class Dialect(Style, Protocol):
         """Describe the provider of such a contract as an OpenAPI document."""
         ...
 
-    def event(self, view: JobView, *, event: str, kind: str | None, now: float, base_url: str) -> tuple[str, bytes]:
+    def event(
+        self, view: JobView, *, event: str, kind: str | None, contract: Contract, now: float, base_url: str
+    ) -> tuple[str, bytes]:
         """Write a webhook about a job: its type and its body.
 
         Args:

@@ -57,6 +57,7 @@ class Course:
         "alterations",
         "answer",
         "call",
+        "clock_ahead_s",
         "copies",
         "delay_s",
         "endpoint",
@@ -105,6 +106,7 @@ class Course:
         self.copies = 0  # to be delivered once more at this point
         self.killed = False  # the client's host dies at this point, or has died
         self.stops: list[float | None] = []  # the client's host freezes at this point: seconds, None until resumed
+        self.clock_ahead_s: float | None = None  # the clock of the client's host is set so at this point
         self.refusal: str | None = None  # store only: why the write is refused
 
     def reply_with(self, reply: Reply) -> None:

@@ -1,4 +1,4 @@
-"""What the client's own host does wrong: it dies, it freezes, its disk refuses."""
+"""What the client's own host does wrong: it dies, it freezes, its clock is wrong, its disk refuses."""
 
 from types import MappingProxyType
 from typing import ClassVar, Literal
@@ -7,9 +7,9 @@ from pydantic import Field
 
 from fake_provider.facts import CommitPoint, Endpoint
 from fake_provider.faults.course import Course
-from fake_provider.faults.kinds import AT_HTTP, Fault, Places, fault_kind, places
+from fake_provider.faults.kinds import AT_HTTP, AheadS, Fault, Places, fault_kind, places
 
-__all__ = ["Kill", "Stop", "WriteRefused"]
+__all__ = ["ClockSkewed", "Kill", "Stop", "WriteRefused"]
 
 _P = CommitPoint
 _EVERYWHERE = MappingProxyType(
@@ -43,6 +43,19 @@ class Stop(Fault):
 
     def strike(self, course: Course) -> bool:
         course.stops.append(self.for_s)
+        return True
+
+
+@fault_kind
+class ClockSkewed(Fault):
+    """The wall clock of the worker's host is wrong from this point on, until healed; its monotonic clock is not."""
+
+    strikes_at: ClassVar[Places] = _EVERYWHERE
+    kind: Literal["clock_skewed"] = "clock_skewed"
+    ahead_s: AheadS = 3600
+
+    def strike(self, course: Course) -> bool:
+        course.clock_ahead_s = self.ahead_s
         return True
 
 

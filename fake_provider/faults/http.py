@@ -49,7 +49,11 @@ def _with_retry_after(answer: Answer, form: Form, seconds: float, now: float) ->
         "junk": ("soon", None),
         "huge": (str(_HUGE_S), float(_HUGE_S)),
     }[form]
-    return msgspec.structs.replace(answer.with_header("Retry-After", text), retry_after_s=asks_for)
+    return msgspec.structs.replace(
+        answer.with_header("Retry-After", text),
+        retry_after_s=asks_for,
+        retry_after_is_date=form in {"http_date", "past_date"},
+    )
 
 
 @fault_kind
@@ -156,6 +160,7 @@ def _break_json(answer: Answer) -> Answer:
         headers=answer.headers,
         body=answer.body[: len(answer.body) // 2] or b"{",
         retry_after_s=answer.retry_after_s,
+        retry_after_is_date=answer.retry_after_is_date,
         request_id=answer.request_id,
     )
 

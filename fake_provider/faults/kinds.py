@@ -11,7 +11,7 @@ from fake_provider.addresses import EVERY, Address
 from fake_provider.facts import CommitPoint, Endpoint
 from fake_provider.faults.course import Course
 
-__all__ = ["AT_HTTP", "KINDS", "UNTIL_HEALED", "At", "Fault", "Places", "fault_kind", "places"]
+__all__ = ["AT_HTTP", "KINDS", "UNTIL_HEALED", "AheadS", "At", "Fault", "Places", "fault_kind", "places"]
 
 UNTIL_HEALED: Final = "until_healed"
 
@@ -40,6 +40,14 @@ At = Annotated[
     PlainValidator(_address),
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "examples": ["create#1:committed", "status#2:received@op-1"]}),
+]
+
+_MOST_S: Final = 1e9
+"""Some thirty years: a clock that is wrong by more, such as one that starts in 1970, makes no further difference."""
+
+AheadS = Annotated[
+    float,
+    Field(ge=-_MOST_S, le=_MOST_S, description="Seconds it is ahead of true time; negative: behind; 0: set right."),
 ]
 
 

@@ -31,6 +31,7 @@ from fake_provider.facts import (
 from harness.explore.placements import Place, Placement, stage
 from harness.history import (
     Claimed,
+    ClockSet,
     History,
     LeaseNoted,
     LedgerRead,
@@ -72,6 +73,7 @@ _SAID: Final[dict[type[Fact], tuple[str, ...]]] = {
     for kind in (
         CancelTaken,
         Claimed,
+        ClockSet,
         EventDelivered,
         EventSent,
         JobCreated,

@@ -21,7 +21,7 @@ import msgspec
 from fake_provider.addresses import Address
 from fake_provider.boundary import Boundary
 from fake_provider.contract import Contract, Result, ResultKind
-from fake_provider.effects import KillHost, Send, StopHost
+from fake_provider.effects import HostEffect, KillHost, Send, StopHost
 from fake_provider.facts import CommitPoint, Endpoint, Fate
 from fake_provider.faults.host import Kill, Stop
 from fake_provider.faults.kinds import Fault
@@ -377,7 +377,7 @@ class _Run:
         except StopIteration:
             hand.begin(self._burst(name))
 
-    def _affect(self, effect: KillHost | StopHost) -> None:
+    def _affect(self, effect: HostEffect) -> None:
         hand = self._hands[effect.worker]
         if isinstance(effect, KillHost):
             hand.is_alive = False
@@ -385,6 +385,7 @@ class _Run:
             hand.result = hand.result_at = None
             self._history.record(WorkerEnded(worker=effect.worker, how="killed"))
         else:
+            assert isinstance(effect, StopHost), "the model sets no clock"
             assert effect.for_s is not None, "the model freezes nobody for good"
             hand.resumes_at = self._now + effect.for_s
             self._history.record(WorkerStopped(worker=effect.worker))

@@ -33,6 +33,7 @@ _NUMBERS: Final = {
     ("webhook_replayed", "after_s"): (5.0,),
     ("provider_clock_skewed", "seconds"): (3600.0, -3600.0),
     ("server_error", "retry_after_s"): (None, 2.0),
+    ("clock_skewed", "ahead_s"): (3600, -3600),  # past every deadline, to both sides
     ("stop", "for_s"): (0.5, 3.0, None),  # within the lease; past it; until healed
 }
 """What to try for a parameter that is a number: one on each side of every limit that a client has. Where a parameter is

@@ -26,12 +26,14 @@ from fake_provider.contract import (
     Result,
     ResultKind,
     RetryAfter,
+    StateWords,
     Status,
     Webhooks,
 )
 from fake_provider.facts import Endpoint
 from fake_provider.faults import KINDS, UNTIL_HEALED, AnyFault
 from fake_provider.faults.kinds import Fault
+from fake_provider.presets import PRESETS
 from fake_provider.work import Work
 from harness.subject import STATES
 
@@ -58,7 +60,7 @@ _ENDPOINTS: Final = (
 )
 """Where a fault is placed, as often as it stands here: each run creates and reads, few look anything up."""
 
-_NUMBERS: Final = {"seconds": _SECONDS, "for_s": (0.5, 3.0, 8.0)}
+_NUMBERS: Final = {"seconds": _SECONDS, "for_s": (0.5, 3.0, 8.0), "ahead_s": (3600.0, -3600.0, 2.0, -2.0)}
 """What to try for a parameter, by its name, in whichever kind it stands; the kind's own limits leave some of it."""
 
 
@@ -68,6 +70,8 @@ def _mostly(usual: T, *others: T) -> st.SearchStrategy[T]:
 
 
 _STATES: Final = tuple(sorted(STATES))
+
+_VOCABULARIES: Final = [each.status.words for each in PRESETS.values() if each.status.words != StateWords()]
 
 
 _PROMISES: Final = st.fixed_dictionaries(
@@ -99,6 +103,7 @@ _PROMISES: Final = st.fixed_dictionaries(
             retry_after=st.sampled_from(RetryAfter),
             retry_after_s=st.integers(0, 3),
             progress=_mostly(True, False),
+            words=_mostly(StateWords(), *_VOCABULARIES),
         ),
         "result": st.builds(
             Result,

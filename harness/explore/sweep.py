@@ -35,7 +35,7 @@ from harness.stage import SubjectError
 from harness.subjects.resolve import Subject
 from harness.verdict import Finding, SweptStory, Verdict, decide
 from scenarios.dumping import dump
-from scenarios.model import Arm, Heal, Kill, Resume, Scenario, Start, Stop
+from scenarios.model import Arm, Heal, Kill, Resume, Scenario, SetClock, Start, Stop
 
 __all__ = ["CORE", "MOST_FAULTS", "Sweep", "sweep"]
 
@@ -341,7 +341,9 @@ def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Bu
 
 def _without_faults(scenario: Scenario) -> Scenario:
     """The story as it goes if nothing goes wrong, and without its own ideas of how it ends."""
-    steps = tuple(step for step in scenario.steps if not isinstance(step, Arm | Heal | Kill | Resume | Start | Stop))
+    steps = tuple(
+        step for step in scenario.steps if not isinstance(step, Arm | Heal | Kill | Resume | SetClock | Start | Stop)
+    )
     return scenario.model_copy(update={"faults": (), "steps": steps, "ends": {}, "jobs": {}})
 
 

@@ -49,6 +49,7 @@ _LOUD: Final = (
     history.RunStarted,
     history.Commanded,
     history.WorkerStarted,
+    history.ClockSet,
     history.ProcessReaped,
     history.CommandRefused,
     history.SecretSaid,

@@ -169,6 +169,7 @@ _ON_A_WORKER: Final = {
     history.WorkerStarted: "started",
     history.WorkerStopped: "frozen",
     history.WorkerResumed: "resumed",
+    history.ClockSet: "clock set",
     history.SecretSaid: "secret",
     history.SubjectComplained: "complaint",
 }

@@ -202,6 +202,14 @@ def _resumed(fact: history.WorkerResumed) -> Sentence:
     return Sentence(fact.worker, "is resumed")
 
 
+@_tells(history.ClockSet)
+def _clock_set(fact: history.ClockSet) -> Sentence:
+    if not fact.ahead_s:
+        return Sentence(fact.worker, "has its clock set right")
+    error = f"{abs(fact.ahead_s):g} s {'ahead' if fact.ahead_s > 0 else 'behind'}"
+    return Sentence(fact.worker, f"has its clock set {error} of true time")
+
+
 @_tells(history.WorkerEnded)
 def _ended(fact: history.WorkerEnded) -> Sentence:
     told = _HOW_ENDED.get(fact.how, fact.how)

@@ -204,7 +204,7 @@ class StopCommandActedUpon(Rule):
         for command in operation.cancels:
             began = max(command, accepted, key=lambda entry: entry.seq)
             free_at = max(map(self.world.taken_up_at, (command, began)))
-            due = free_at + self.world.longest_wait_s
+            due = free_at + self.world.longest_wait_s + self.world.fell_behind_s(command)
             ended_first = job is None or (job.terminal and job.moved is not None and job.moved.at <= due)
             if ended_first or over.at <= due or not self._had_to_act(operation, command, began, free_at, due):
                 continue
@@ -271,7 +271,7 @@ class ObservationContinuesAfterCancel(Rule):
         if not accepted or (told and not observed):
             return
         if not observed and (
-            over.at <= ended.at + self.world.longest_wait_s
+            over.at <= ended.at + self.world.longest_wait_s + self.world.fell_behind_s(cancel.sent)
             or not self.world.undisturbed(cancel.request.worker, cancel.sent)
             or self._is_held(operation, ended, over)
             or any(

@@ -256,7 +256,7 @@ class NoResendAfterKeyLifetime(CreateRule):
             return
         self.judged += 1
         age, lifetime = exchange.sent.at - first.sent.at, self.world.contract.idempotency.key_lifetime_s
-        if age <= lifetime + self.world.slack_s:
+        if age <= lifetime + self.world.slack_s + self.world.fell_behind_s(first.sent):
             return
         yield self.finding(
             f"{sent(exchange)} for {operation.id} uses a token first sent {at(first.sent)}, {seconds(age)} before; "
@@ -281,7 +281,7 @@ class NoCreateAfterDeadline(CreateRule):
         if first is exchange or deadline_s is None:
             return
         self.judged += 1
-        late_s = exchange.sent.at - first.sent.at - deadline_s
+        late_s = exchange.sent.at - first.sent.at - deadline_s - self.world.fell_behind_s(first.sent)
         if late_s <= self.world.slack_s or self.licensed(exchange, operation) or operation.asked is not None:
             return
         yield self.finding(

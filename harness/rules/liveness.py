@@ -74,6 +74,7 @@ class ReachesRestAfterFaultsStop(Rule):
         told = max((entry.at for entry in commands if entry is not None), default=0.0)
         patience_s = PATIENCE * world.longest_wait_s
         clocks_s = [world.timing.get(f"{name}_deadline_s", 0.0) for name in ("create", "result", "cancel")]
+        patience_s += 0.0 if operation.submitted is None else world.fell_behind_s(operation.submitted)
         due = max(begin, told + sum(clocks_s)) + patience_s
         job = operation.jobs[0] if len(operation.jobs) == 1 else None
         if job is not None and job.terminal and job.moved is not None:
@@ -219,7 +220,8 @@ class LeaseTakenOver(Rule):
             died_at = self.world.worker(last.request.worker).cut_times[-1:]
             since = max([last.sent.at, *died_at])
             heirs = [each.name for each in self.world.workers.values() if self._well(each.name, since)]
-            if not heirs or ended.at < since + PATIENCE * self.world.longest_wait_s:
+            patience_s = PATIENCE * self.world.longest_wait_s + self.world.fell_behind_s(last.sent)
+            if not heirs or ended.at < since + patience_s:
                 continue
             self.judged += 1
             yield self.finding(

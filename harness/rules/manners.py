@@ -53,7 +53,9 @@ class Pace(Rule):
 
     def grants(self, operation: Operation) -> int:
         """How many calls more than time allows there was reason for so far."""
-        return operation.grants + sum(len(worker.cut_seqs) for worker in self.world.workers.values())
+        return operation.grants + sum(
+            len(worker.cut_seqs) + len(worker.clock_settings) for worker in self.world.workers.values()
+        )
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
@@ -69,6 +71,8 @@ class Pace(Rule):
         count.calls += 1
         previous = exchange.previous
         hint_s = previous.answer.retry_after_s if previous is not None and previous.answer is not None else None
+        if previous is not None and hint_s is not None:
+            hint_s -= self.world.misdated_s(previous, exchange.request.worker)
         if hint_s is not None and hint_s < gap_s:
             count.invited += 1
         self.judged += 1

@@ -221,7 +221,7 @@ class NoPollAfterResultDeadline(Rule):
         for began in (*map(self.world.taken_up_at, operation.cancels), *cancels):
             deadline = max(deadline, began + cancel_deadline_s)
         self.judged += 1
-        late_s = exchange.sent.at - deadline
+        late_s = exchange.sent.at - deadline - self.world.fell_behind_s(operation.creates()[0].sent)
         if late_s <= self.world.slack_s or exchange.licence is not None or operation.asked is not None:
             return
         late = self._late[operation.id] = self._late.get(operation.id, 0) + 1
@@ -257,7 +257,7 @@ class DeadlineClaim(Rule):
         if began is None or deadline_s is None or operation.decided is not None:
             return
         self.judged += 1
-        early_s = began.at + deadline_s - entry.at
+        early_s = began.at + deadline_s - entry.at - self.world.ran_ahead_s(began)
         if early_s > self.world.slack_s and self.first_time(name):
             yield self.finding(
                 f"{said} {self.state} for {name} {at(entry)}, {seconds(early_s)} before the deadline of "

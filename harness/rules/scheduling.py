@@ -52,8 +52,10 @@ class Gap(msgspec.Struct, frozen=True):
         return answer.retry_after_s if answer is not None and self.giver.maybe_read else None
 
     def early_s(self, due: float, world: World) -> float:
-        """By how much the call came before ``due``; 0 if it did not, as far as clocks can tell."""
-        early = due - self.call.sent.at
+        """By how much the call came before ``due``; 0 if it did not, as far as clocks can tell: the host's own, which
+        may be set, among them.
+        """
+        early = due - self.call.sent.at - world.ran_ahead_s(self.giver.sent)
         return early if early > world.slack_s else 0.0
 
 
@@ -75,6 +77,8 @@ def gap_before(world: World, call: Exchange) -> Gap | None:
     asked_s, base = None, giver.sent.at
     if answer is not None and ended is not None and world.surely_read(giver, by=me):
         asked_s = answer.retry_after_s
+        if asked_s is not None:
+            asked_s = max(0.0, asked_s - world.misdated_s(giver, me))
         # A date says when, counted by whoever wrote it; seconds are counted by whoever read them.
         if not answer.from_fault and world.contract.status.retry_after is not RetryAfter.HTTP_DATE:
             base = ended.at

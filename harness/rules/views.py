@@ -48,6 +48,7 @@ class Worker(msgspec.Struct):
         int
     ] = []  # entries at which it was killed, stopped, or refused a write: what it had in hand may be gone
     cut_times: list[float] = []
+    clock_settings: list[tuple[int, float]] = []  # each with its entry: seconds ahead of true time from there on
 
     def cut(self, entry: Entry) -> None:
         self.cut_seqs.append(entry.seq)
@@ -57,6 +58,12 @@ class Worker(msgspec.Struct):
         """When it was first interrupted after entry ``seq``; None if it went on undisturbed."""
         place = bisect_right(self.cut_seqs, seq)
         return self.cut_times[place] if place < len(self.cut_times) else None
+
+    def ahead_since(self, seq: int) -> list[float]:
+        """How far its clock was ahead of true time, by each setting that was in force since an entry."""
+        settings = [(-1, 0.0), *self.clock_settings]
+        earlier = sum(since < seq for since, _ in settings)
+        return [ahead_s for _, ahead_s in settings[max(0, earlier - 1) :]]
 
 
 class Exchange(msgspec.Struct):

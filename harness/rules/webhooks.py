@@ -208,6 +208,8 @@ class WebhookOutOfTimeRefused(Rule):
             return
         if self.world.taken_events.get(fact.event, entry).seq < entry.seq:
             return  # what is known already may be answered as such, however old it is
+        if self.world.clock_error_s(fact.worker, sent_at):
+            return  # by its clock the timestamp may be in order
         self.judged += 1
         if is_success(fact.status):
             yield self.finding(
@@ -243,6 +245,8 @@ class DuplicateWebhookAnswered2xx(Rule):
             return
         if max(map(abs, skews_s(event, told, entry))) > TOLERANCE_S - EDGE_S:
             return  # it may be refused for its timestamp
+        if self.world.clock_error_s(fact.worker, event) > TOLERANCE_S / 2:
+            return  # by its clock the timestamp is out of time
         self.judged += 1
         if not is_success(fact.status) and self.first_time(fact.event):
             taken = self.world.taken_events[fact.event]

@@ -9,6 +9,7 @@ Constant work per entry; no judgement is passed here.
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import combinations
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
@@ -30,6 +31,7 @@ from fake_provider.facts import (
 )
 from harness.history import (
     Claimed,
+    ClockSet,
     Commanded,
     CommandRefused,
     Entry,
@@ -84,6 +86,7 @@ class World:
         self.shared_ids: set[str] = set()  # job ids that serve more than one job
         self.blurred: set[str] = set()  # operations of such jobs: what is said or read of them may be meant for another
         self.told_while_stopped: dict[str, list[Commanded]] = {}  # by worker: it takes them up when it is resumed
+        self.clocks_were_set = False
         self.notes_history = False
         self.notes_leases = False
         self.claims_made = False
@@ -153,6 +156,37 @@ class World:
     def time(self, name: str, default: float) -> float:
         """One of the client's clocks, in seconds; ``default`` where the run does not state it."""
         return self.timing.get(name, default)
+
+    def ran_ahead_s(self, since: Entry) -> float:
+        """By how much too early a client may do what it waits for by the time of day, because the clock of its host was
+        set meanwhile. That a clock is wrong all the while changes nothing about how long it takes.
+        """
+        return self._clock_jump(since, 1)
+
+    def fell_behind_s(self, since: Entry) -> float:
+        """By how much too late it may."""
+        return self._clock_jump(since, -1)
+
+    def _clock_jump(self, since: Entry, sign: int) -> float:
+        if not self.clocks_were_set:
+            return 0.0
+        settings = [[sign * ahead_s for ahead_s in each.ahead_since(since.seq)] for each in self.workers.values()]
+        return max((0.0, *(later - sooner for each in settings for sooner, later in combinations(each, 2))))
+
+    def clock_error_s(self, worker: str | None, since: Entry) -> float:
+        """By how much the clock of a worker's host was wrong since an entry, at the most."""
+        if worker is None or not self.clocks_were_set:
+            return 0.0
+        return max(map(abs, self.worker(worker).ahead_since(since.seq)))
+
+    def misdated_s(self, giver: Exchange, reader: str) -> float:
+        """How much sooner the date in an answer comes by the clock of whoever reads it: seconds in a Retry-After do not
+        depend on that. A client may hold a date against the answer's own, and need not.
+        """
+        if not self.clocks_were_set or giver.answer is None or not giver.answer.retry_after_is_date:
+            return 0.0
+        readers = {reader, giver.request.worker}
+        return max(0.0, *(max(self.worker(name).ahead_since(giver.sent.seq)) for name in readers))
 
     @property
     def longest_wait_s(self) -> float:
@@ -243,6 +277,10 @@ class World:
                 del (operation.cancels if told.command == "cancel" else operation.decisions)[-1:]
             self._taken_up(operation, entry, told.command)
 
+    def _clock_set(self, entry: Entry, fact: ClockSet) -> None:
+        self.clocks_were_set = True
+        self.worker(fact.worker).clock_settings.append((entry.seq, fact.ahead_s))
+
     def _worker_ended(self, entry: Entry, fact: WorkerEnded) -> None:
         worker = self.worker(fact.worker)
         worker.running, worker.dead = False, True
@@ -311,8 +349,10 @@ class World:
             return False
         asked_s = giver.answer.retry_after_s
         if asked_s is not None and self.surely_read(giver, by=read.request.worker):
-            return read.sent.at + self.slack_s >= giver.ended.at + asked_s
-        return read.sent.at + self.slack_s >= giver.sent.at + self.time("poll_first_s", 0.0)
+            due = giver.ended.at + asked_s - self.misdated_s(giver, read.request.worker)
+        else:
+            due = giver.sent.at + self.time("poll_first_s", 0.0)
+        return read.sent.at + self.slack_s + self.ran_ahead_s(giver.sent) >= due
 
     def _answer_ended(self, entry: Entry, fact: AnswerEnded) -> None:
         exchange = self.exchanges.get(fact.exchange)
@@ -333,6 +373,8 @@ class World:
         if fact.endpoint is Endpoint.RESULT and not self.intact(exchange):
             operation.licence = entry
         asked_s = fact.retry_after_s
+        if asked_s is not None and fact.retry_after_is_date:
+            asked_s -= min(0.0, *self.worker(request.worker).ahead_since(exchange.sent.seq))
         if exchange.maybe_read and asked_s is not None and asked_s > self.contract.status.retry_after_s:
             operation.held_until = max(operation.held_until, entry.at + asked_s)
         if exchange.maybe_read:
@@ -467,6 +509,7 @@ class World:
             WorkerStarted: _worker_started,
             WorkerStopped: _worker_stopped,
             WorkerResumed: _worker_resumed,
+            ClockSet: _clock_set,
             WorkerEnded: _worker_ended,
             FaultStruck: _fault_struck,
             FaultsHealed: _faults_healed,

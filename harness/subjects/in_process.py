@@ -12,6 +12,7 @@ from fake_provider.engine import Engine
 from fake_provider.transport import InProcessTransport
 from fake_provider.webhooks import Attempt
 from harness.history import (
+    ClockSet,
     CommandRefused,
     SubjectComplained,
     WorkerEnded,
@@ -44,7 +45,8 @@ class SimulatedStage:
     def __init__(self, factory: Factory, *, loop: SimulationLoop, terms: Terms, notebook: Notebook) -> None:
         self._factory = factory
         self._loop = loop
-        self._clock = SimulatedClock(loop)
+        self._true_time = SimulatedClock(loop)
+        self._clocks: dict[str, SimulatedClock] = {}  # of the workers' hosts
         self._terms = terms
         self._notebook = notebook
         self._record = notebook.record
@@ -88,9 +90,10 @@ class SimulatedStage:
             worker=worker,
             base_url=BASE_URL,
             transport=InProcessTransport(self._network, worker),
-            clock=self._clock,
+            clock=self._clock(worker),
             random=Random(f"{self._terms.seed}:{worker}:{life}"),
             disk=self._disk,
+            store_now=self._true_time.now,
             contract=self._terms.contract,
             timing=self._terms.timing,
             authorization=self._terms.authorization,
@@ -144,6 +147,16 @@ class SimulatedStage:
         if host.alive and host.frozen:
             self._record(WorkerResumed(worker=worker))
             host.thaw(self._loop)
+
+    def set_clock(self, worker: str, ahead_s: float) -> None:
+        """Set the wall clock of a worker's host, dead or alive."""
+        clock = self._clock(worker)
+        if clock.ahead_s != ahead_s:
+            clock.ahead_s = ahead_s
+            self._record(ClockSet(worker=worker, ahead_s=ahead_s))
+
+    def _clock(self, worker: str) -> SimulatedClock:
+        return self._clocks.setdefault(worker, SimulatedClock(self._loop))
 
     def is_living(self, worker: str) -> bool:
         """Tell whether the worker was started and has not ended."""

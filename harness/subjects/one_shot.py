@@ -224,6 +224,10 @@ class OneShotStage:
             self._record(WorkerResumed(worker=worker))
             machine.signal(signal.SIGCONT)
 
+    def set_clock(self, worker: str, ahead_s: float) -> None:
+        """Refuse: a process has the clock of its machine, which is everybody's."""
+        raise SubjectError(f"{worker} is a process: its clock, the machine's, cannot be set {ahead_s:g} s ahead")
+
     def is_living(self, worker: str) -> bool:
         """Tell whether the machine is on."""
         return worker in self._machines and self._machines[worker].alive

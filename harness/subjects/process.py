@@ -231,6 +231,10 @@ class ProcessStage:
             self._record(WorkerResumed(worker=worker.name))
             worker.group.signal(signal.SIGCONT)
 
+    def set_clock(self, worker: str, ahead_s: float) -> None:
+        """Refuse: a process has the clock of its machine, which is everybody's."""
+        raise SubjectError(f"{worker} is a process: its clock, the machine's, cannot be set {ahead_s:g} s ahead")
+
     def is_living(self, worker: str) -> bool:
         """Tell whether the process was started and has not been ended."""
         found = self._workers.get(worker)

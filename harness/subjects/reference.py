@@ -157,7 +157,7 @@ def build_with(
     clocks = timing(msgspec.convert(dict(host.timing), Timing))
     disk = host.disk
     if _DATABASE not in disk:
-        disk[_DATABASE] = SQLiteStore(":memory:", now=host.clock.now)
+        disk[_DATABASE] = SQLiteStore(":memory:", now=host.store_now)
     observed = ObservedStore(store(disk[_DATABASE]), _Notes(host))
     flow = workflow(adapter(believed), terms=believed, timing=clocks, random=host.random)
     caller = Caller(

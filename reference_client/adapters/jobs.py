@@ -47,15 +47,8 @@ from reference_client.operation import Operation, ResultReference, canonical_jso
 
 __all__ = ["JobsAdapter"]
 
-_STATES: Final[Mapping[str, tuple[Phase, int]]] = {
-    "queued": (Phase.ACTIVE, 0),
-    "running": (Phase.ACTIVE, 1),
-    "cancelling": (Phase.ACTIVE, 2),
-    "succeeded": (Phase.SUCCEEDED, 3),
-    "failed": (Phase.FAILED, 3),
-    "cancelled": (Phase.CANCELLED, 3),
-}
-"""The provider's word, what it means, and how far along a job in that state is."""
+_States = Mapping[str, tuple[Phase, int]]
+"""The provider's words: what each means, and how far along a job in that state is."""
 
 # Refusals of the request as such: an identical request sent before was refused for the same reason.
 _JUDGES_REQUEST: Final = frozenset({400, 406, 413, 414, 415, 422})
@@ -79,6 +72,15 @@ class JobsAdapter:
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
+        words = terms.status.words
+        self._states: _States = {
+            words.queued: (Phase.ACTIVE, 0),
+            words.running: (Phase.ACTIVE, 1),
+            words.cancelling: (Phase.ACTIVE, 2),
+            words.succeeded: (Phase.SUCCEEDED, 3),
+            words.failed: (Phase.FAILED, 3),
+            words.cancelled: (Phase.CANCELLED, 3),
+        }
 
     # requests
 
@@ -133,7 +135,7 @@ class JobsAdapter:
     def read_create(self, answer: Answer) -> CreateMeaning:
         status = answer.status
         if status in {200, 201, 202}:
-            job = _job_in(answer)
+            job = _job_in(answer, self._states)
             if isinstance(job, Unusable):
                 return Ambiguous(job.error, job.detail)
             replayed = answer.headers.get("idempotency-replayed", "").lower() == "true"
@@ -166,7 +168,7 @@ class JobsAdapter:
         listed = value.get("jobs")
         if not isinstance(listed, list):
             return Unusable("unreadable", "a look-up answer without a list of jobs")
-        jobs = [_report(answer.url, each) for each in listed]
+        jobs = [_report(answer.url, each, self._states) for each in listed]
         if any(job is None for job in jobs):
             return Unusable("unreadable", "a look-up answer that lists something that is no job")
         found = tuple(job for job in jobs if job is not None)
@@ -180,11 +182,11 @@ class JobsAdapter:
             return Missing(detail)
         if answer.status != 200:
             return Unusable(problem, detail)
-        return _job_in(answer)
+        return _job_in(answer, self._states)
 
     def read_cancel(self, answer: Answer) -> CancelMeaning:
         if answer.status in {200, 202, 204}:
-            job = _job_in(answer)
+            job = _job_in(answer, self._states)
             if isinstance(job, JobReport):
                 return CancelTaken(f"job {job.state}", job.partial_effects)
             return CancelTaken(f"answer without a readable job ({job.detail})")
@@ -246,7 +248,7 @@ class JobsAdapter:
         if not isinstance(kind, str) or kind not in _EVENTS:
             return None  # a type that means nothing to us wakes nobody, or its sender could have us poll without end
         # An event steers nothing by itself, so no address in it is ever used: nothing was asked, so no origin matches.
-        job = _report("", value.get("data"))
+        job = _report("", value.get("data"), self._states)
         return None if job is None else Event(type=kind, job=job)
 
 
@@ -267,21 +269,21 @@ def _json(answer: Answer) -> dict[str, Any] | Unusable:
     return value
 
 
-def _job_in(answer: Answer) -> JobReport | Unusable:
+def _job_in(answer: Answer, states: _States) -> JobReport | Unusable:
     value = _json(answer)
     if isinstance(value, Unusable):
         return value
-    return _report(answer.url, value) or Unusable("unreadable", f"{answer.status} with JSON that is no job")
+    return _report(answer.url, value, states) or Unusable("unreadable", f"{answer.status} with JSON that is no job")
 
 
-def _report(asked: str, value: Any) -> JobReport | None:
+def _report(asked: str, value: Any, states: _States) -> JobReport | None:
     if not isinstance(value, dict):
         return None
     job_id, state = value.get("id"), value.get("status")
     if not isinstance(job_id, str) or not job_id or not isinstance(state, str):
         return None
     result, notes = _result(asked, value.get("result"))
-    phase, rank = _STATES.get(state, (Phase.UNKNOWN, None))
+    phase, rank = states.get(state, (Phase.UNKNOWN, None))
     progress, error, effects = value.get("progress"), value.get("error"), value.get("partial_effects")
     return JobReport(
         job_id=job_id,

@@ -10,7 +10,7 @@ CAUGHT_BY = "no-poll-after-result-deadline"
 class Broken(PlainClient):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self.began = host.clock.now()
+        self.began = self.now()
 
     def _observe_until(self, record: Record) -> float:
         return max(self.began, record.created_at) + self.timing["result_deadline_s"]

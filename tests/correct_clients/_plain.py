@@ -58,6 +58,7 @@ class PlainClient:
     looks_up_first = False
     slowness = 1.0  # polls this many times slower than it might
     confirms = False  # reads a job that has succeeded once more before it believes it
+    heeds_date = True  # counts a Retry-After that is a date from the answer's own date
     releases = False  # gives the lease back after each step
 
     def __init__(self, host: Host) -> None:
@@ -66,7 +67,12 @@ class PlainClient:
         self.verifier = Verifier(host.webhook_secrets)
         self.timing = host.timing
         self.contract = host.contract
+        self.states = {word: state for state, word in host.contract["status"]["words"].items()}
         self.lease_s = max(host.timing["lease_s"], 3 * host.timing["request_timeout_s"])
+
+    def now(self) -> float:
+        """The time by which everything is counted that is on the disk: that of the store, which all workers share."""
+        return self.host.store_now()
 
     # -- what it is told
 
@@ -81,7 +87,7 @@ class PlainClient:
             if {**msgspec.json.decode(known.body), "request_id": ""} != {**body, "request_id": ""}:
                 raise Refused("known with another request")
             return
-        now = self.host.clock.now()
+        now = self.now()
         trace = f"{self.host.random.getrandbits(128):032x}"
         self.records[operation] = Record(operation=operation, body=encoded, token=token, trace=trace, created_at=now)
 
@@ -90,7 +96,7 @@ class PlainClient:
         if record is None:
             raise Refused("unknown")
         if record.stop_at is None and (record.state not in REST_STATES or record.state == "result_timed_out"):
-            record.stop_at = record.cancel_at = self.host.clock.now()
+            record.stop_at = record.cancel_at = self.now()
             if record.job is not None:
                 record.due_at = record.stop_at
             if record.state == "result_timed_out":
@@ -112,7 +118,7 @@ class PlainClient:
             if record.job == job and event.event_id not in record.events:
                 record.events.add(event.event_id)
                 if record.state == "observing":
-                    record.due_at = self.host.clock.now()
+                    record.due_at = self.now()
         return 200
 
     # -- what it does
@@ -127,13 +133,13 @@ class PlainClient:
             await self.host.clock.sleep(0.1)
 
     async def _look_at(self, record: Record) -> None:
-        now = self.host.clock.now()
-        if record.state in REST_STATES or (record.owner != self.host.worker and record.owned_until > now):
+        now, lease_now = self.now(), self.host.store_now()
+        if record.state in REST_STATES or (record.owner != self.host.worker and record.owned_until > lease_now):
             return
         if record.owner != self.host.worker and record.due_at > now and not self._deadline_passed(record, now):
             return
         taken_over = record.owner not in {None, self.host.worker}
-        record.owner, record.owned_until = self.host.worker, now + self.lease_s
+        record.owner, record.owned_until = self.host.worker, lease_now + self.lease_s
         if taken_over and record.state == "create_pending" and record.first_sent_at is not None:
             record.state = "create_unknown"
         if record.due_at <= now or self._deadline_passed(record, now):
@@ -157,9 +163,9 @@ class PlainClient:
         self, record: Record, method: str, path: str, *, body: bytes | None = None, **headers: str
     ) -> httpx2.Response | None:
         """Make a call under the lease; None if nothing whole came back."""
-        if record.owner != self.host.worker or record.owned_until <= self.host.clock.now():
+        if record.owner != self.host.worker or record.owned_until <= self.host.store_now():
             raise Gone
-        record.owned_until = self.host.clock.now() + self.lease_s
+        record.owned_until = self.host.store_now() + self.lease_s
         mine = record.owned_until
         named = {"authorization": self.host.authorization, "traceparent": f"00-{record.trace}-00f067aa0ba902b7-01"}
         if body is not None:
@@ -173,14 +179,17 @@ class PlainClient:
                 answer = await client.request(method, path, headers=named, content=body)
             except httpx2.HTTPError:
                 answer = None
-        if (record.owner, record.owned_until) != (self.host.worker, mine) or mine <= self.host.clock.now():
+        if (record.owner, record.owned_until) != (self.host.worker, mine) or mine <= self.host.store_now():
             raise Gone
         return answer
 
     def _later(self, record: Record, answer: httpx2.Response | None) -> None:
         """Set the time of the next call: as asked, or backed off."""
-        now = self.host.clock.now()
-        asked = None if answer is None else read_retry_after(dict(answer.headers), now).delay_s
+        now = self.now()
+        headers = {} if answer is None else dict(answer.headers)
+        if not self.heeds_date:
+            headers.pop("date", None)
+        asked = read_retry_after(headers, now).delay_s
         timing = self.timing
         wait = min(timing["poll_cap_s"], timing["poll_first_s"] * 2**record.misses) * self.slowness
         record.misses += 1
@@ -224,7 +233,7 @@ class PlainClient:
         if self.contract["lookup"]["by"] == "by_operation_id":
             headers["x_client_operation_id"] = record.operation
         answer = await self._call(record, "POST", "/v1/jobs", body=record.body, **headers)
-        job = _job(answer, {200, 201, 202})
+        job = self._job(answer, {200, 201, 202})
         if job is not None:
             self._accept(record, job, answer)
         elif answer is not None and 400 <= answer.status_code < 500 and answer.status_code not in UNDECIDED:
@@ -244,11 +253,11 @@ class PlainClient:
         if not isinstance(listed, list):
             self._later(record, answer)
         elif len(listed) == 1:
-            self._accept(record, listed[0], answer)
+            self._accept(record, self._read(listed[0]), answer)
         elif listed:
             self._rest(record, "human_decision_required", "several jobs for one operation")
         elif lookup["authoritative"]:
-            record.absent, record.due_at = True, self.host.clock.now()
+            record.absent, record.due_at = True, self.now()
         else:
             self._later(record, answer)
 
@@ -257,13 +266,23 @@ class PlainClient:
             self._rest(record, "human_decision_required", "the answer is about somebody else's job")
             return
         record.job, record.state, record.misses = job["id"], "observing", 0
-        record.accepted_at = self.host.clock.now()
+        record.accepted_at = self.now()
         if job["status"] == "succeeded" and (job.get("result") or {}).get("inline") is not None:
             self._succeeded(record, job)
             return
         self._later(record, answer)
         if record.stop_at is not None:
-            record.due_at = record.cancel_at = self.host.clock.now()
+            record.due_at = record.cancel_at = self.now()
+
+    def _job(self, answer: httpx2.Response | None, statuses: set[int]) -> dict[str, Any] | None:
+        """The job in an answer, if it is a whole and readable one, with its state in the plain words."""
+        if answer is None or answer.status_code not in statuses:
+            return None
+        value = _json(answer)
+        return self._read(value) if {"id", "status"} <= value.keys() else None
+
+    def _read(self, job: dict[str, Any]) -> dict[str, Any]:
+        return {**job, "status": self.states.get(job["status"], job["status"])}
 
     @staticmethod
     def _is_ours(record: Record, job: Mapping[str, Any]) -> bool:
@@ -282,7 +301,7 @@ class PlainClient:
             await self._cancel(record, cancel)
             return
         answer = await self._call(record, "GET", f"/v1/jobs/{record.job}")
-        job = _job(answer, {200})
+        job = self._job(answer, {200})
         if job is not None and not self._is_ours(record, job):
             self._rest(record, "human_decision_required", "the answer is about another job")
         elif job is not None and job["status"] in ENDS:
@@ -310,7 +329,7 @@ class PlainClient:
         self._succeeded(record, job)
 
     def _succeeded(self, record: Record, job: Mapping[str, Any]) -> None:
-        now = self.host.clock.now()
+        now = self.now()
         record.state, record.told, record.due_at, record.misses = "result_collecting", job.get("result") or {}, now, 0
         if record.collect_until == 0:
             record.collect_until = now + self.timing["create_deadline_s"]
@@ -340,7 +359,7 @@ class PlainClient:
             return
         record.rereads += 1
         fresh = await self._call(record, "GET", f"/v1/jobs/{record.job}")
-        job = _job(fresh, {200})
+        job = self._job(fresh, {200})
         self._later(record, fresh)
         if job is not None and job["status"] == "succeeded":
             record.told = job.get("result") or {}
@@ -374,11 +393,3 @@ def _json(answer: httpx2.Response) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _job(answer: httpx2.Response | None, statuses: set[int]) -> dict[str, Any] | None:
-    """The job in an answer, if it is a whole and readable one."""
-    if answer is None or answer.status_code not in statuses:
-        return None
-    value = _json(answer)
-    return value if {"id", "status"} <= value.keys() else None

@@ -13,7 +13,7 @@ class Keeping(PlainClient):
 
     def _keep(self, record: Record, body: bytes, kind: str) -> None:
         self.kept[record.operation] = (body, kind)
-        record.due_at = self.host.clock.now()
+        record.due_at = self.now()
 
     async def _collect(self, record: Record, now: float) -> None:
         kept = self.kept.get(record.operation)

@@ -74,7 +74,7 @@ class Noting(PlainClient):
         name = record.operation
         await self._hold(record)
         await self._tell_state(record, "what is known")
-        record.owned_until = self.host.clock.now() + self.lease_s
+        record.owned_until = self.now() + self.lease_s
         await self._lease(record, "renewed")
         await self._note(record, self.noted[name], "intent", f"{method} {path}", "it is due")
         answer = await super()._call(record, method, path, body=body, **headers)

@@ -10,7 +10,7 @@ class Leader(PlainClient):
         self.lead: dict[str, float | str | None] = host.disk.setdefault("lead", {"who": None, "until": 0.0})
 
     async def _look_at(self, record: Record) -> None:
-        now, until = self.host.clock.now(), self.lead["until"]
+        now, until = self.now(), self.lead["until"]
         assert isinstance(until, float)
         if self.lead["who"] != self.host.worker and until > now:
             raise Gone

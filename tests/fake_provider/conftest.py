@@ -45,6 +45,7 @@ class World:
         self.times: list[float] = []
         self.received: list[tuple[float, Attempt]] = []
         self.done_to_hosts: list[tuple[str, str]] = []
+        self.clocks_set: list[tuple[str, float]] = []
         self._answers = list(receiver)
         self._hosts: dict[str, SimulatedHost] = {}
         self.boundary = Boundary(
@@ -89,6 +90,9 @@ class World:
         self.host(worker).freeze()
         if for_s is not None:
             self._loop.call_later(for_s, self.host(worker).thaw, self._loop)
+
+    def set_clock(self, worker: str, ahead_s: float) -> None:
+        self.clocks_set.append((worker, ahead_s))
 
     def is_running(self, worker: str) -> bool:
         return not self.host(worker).frozen

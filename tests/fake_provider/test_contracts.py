@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from fake_provider.contract import Contract
+from fake_provider.dialects import DIALECTS
 from fake_provider.facts import AnswerEnded, CancelTaken, JobCreated, JobMoved
 from fake_provider.presets import PRESETS, UnknownPreset, preset
 from fake_provider.work import Work
@@ -312,6 +314,39 @@ def test_no_progress_where_none_is_promised(play: Play) -> None:
 # -- cancel
 
 
+def test_states_are_told_in_the_words_of_the_contract(play: Play) -> None:
+    words = {"queued": "waiting", "running": "working", "cancelling": "stopping", "cancelled": "stopped"}
+
+    async def story(world: World, jobs: Jobs) -> None:
+        answer = await jobs.create()
+        job = answer.json()["id"]
+        assert answer.json()["status"] == "waiting"
+        await asyncio.sleep(1)
+        assert (await jobs.look_up(client_reference="op-1")).json()["jobs"][0]["status"] == "working"
+        assert (await jobs.cancel(job)).json()["status"] == "stopping"
+        await asyncio.sleep(1)
+        assert (await jobs.status(job)).json()["status"] == "stopped"
+
+    contract = {"status": {"words": words}, "webhooks": {"enabled": True}}
+    world = play(story, contract=contract, work={"default": Work(queued_s=0.5, takes_s=9)})
+    told = [(ended.remote_state, ended.canonical_state) for ended in world.of(AnswerEnded)]
+    assert told == [
+        ("waiting", "queued"),
+        ("working", "running"),
+        ("stopping", "cancelling"),
+        ("stopped", "cancelled"),
+    ]
+    ((_, attempt),) = world.received
+    event = json.loads(attempt.body)
+    assert (event["type"], event["data"]["status"]) == ("job.cancelled", "stopped")
+
+
+def test_the_document_of_a_provider_lists_its_words() -> None:
+    document = DIALECTS["jobs"].openapi(preset("azure-like"), "http://provider.test")
+    words = document["components"]["schemas"]["Job"]["properties"]["status"]["enum"]
+    assert words == ["NotStarted", "Running", "Canceling", "Succeeded", "Failed", "Canceled"]
+
+
 def test_a_confirmed_cancel_is_done_when_it_is_answered(play: Play) -> None:
     async def story(world: World, jobs: Jobs) -> None:
         answer = await jobs.cancel(await jobs.created())
@@ -488,6 +523,18 @@ def test_a_result_of_a_job_that_has_none(play: Play) -> None:
         ({"idempotency": {"key_lifetime_s": 0}}, "greater than 0"),
         ({"cancel": {"effect": "sometimes"}}, "best_effort"),
         ({"retries": 3}, "Extra inputs are not permitted"),
+        ({"status": {"words": {"queued": "on", "running": "On"}}}, "queued and running are both told as 'On'"),
+        (
+            {"status": {"words": {"failed": "DONE", "succeeded": "done"}}},
+            "succeeded and failed are both told as 'DONE'",
+        ),
+        (
+            {"status": {"words": {"running": "Succeeded", "succeeded": "done"}}},
+            "running is told as 'Succeeded', which everybody takes for succeeded",
+        ),
+        ({"status": {"words": {"failed": ""}}}, "should match pattern"),
+        ({"status": {"words": {"failed": None}}}, "valid string"),
+        ({"status": {"words": {"expired": "expired"}}}, "Extra inputs are not permitted"),
     ],
 )
 def test_a_contract_that_contradicts_itself_is_refused_with_the_reason(contract: Any, complaint: str) -> None:
@@ -524,7 +571,7 @@ def test_a_preset_goes_from_create_to_result(play: Play, name: str) -> None:
         job = (await jobs.create(body=body)).json()["id"]
         await asyncio.sleep(3)
         told = (await jobs.status(job)).json()
-        assert told["status"] == "succeeded"
+        assert told["status"] == contract.status.words.succeeded
         if "href" in told["result"]:
             assert (await jobs.client.get(told["result"]["href"])).status_code == 200
 

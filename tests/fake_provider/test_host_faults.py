@@ -6,9 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import ValidationError
 
-from fake_provider.effects import KillHost, StopHost, StoreFate
+from fake_provider.effects import KillHost, SetClock, StopHost, StoreFate
 from fake_provider.facts import AnswerEnded, CommitPoint, FaultStruck, JobCreated
+from fake_provider.faults.host import ClockSkewed
 
 if TYPE_CHECKING:
     from tests.fake_provider.conftest import Play, World
@@ -116,3 +118,36 @@ def test_a_worker_dies_when_it_has_answered_a_webhook(play: Play) -> None:
     world = play.world({"kind": "kill", "at": "webhook#1:delivered"}, contract={"webhooks": {"enabled": True}})
     world.run(story)
     assert world.done_to_hosts == [("kill", "w1")]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_the_clock_of_a_worker_is_set_wrong_and_its_request_is_answered(play: Play, point: str) -> None:
+    reached: list[str] = []
+    world = play.world({"kind": "clock_skewed", "at": f"create#1:{point}", "ahead_s": -90})
+    world.run(lambda world: _create_on_a_host(world, reached))
+    assert world.clocks_set == [("w1", -90)]
+    assert reached == ["answer", "finally"]
+    (struck,) = world.of(FaultStruck)
+    assert (struck.kind, struck.point) == ("clock_skewed", point)
+
+
+def test_the_clock_of_a_worker_is_set_wrong_at_a_write_and_at_a_webhook(play: Play) -> None:
+    async def story(world: World) -> None:
+        async with world.client("w2") as client:
+            await client.post("/v1/jobs", json={"kind": "x"}, headers={"Idempotency-Key": "k"})
+            await asyncio.sleep(3)
+
+    world = play.world(
+        {"kind": "clock_skewed", "at": "store#1:committed", "ahead_s": 60},
+        {"kind": "kill", "at": "store#1:committed"},
+        {"kind": "clock_skewed", "at": "webhook#1:delivered"},
+        contract={"webhooks": {"enabled": True}},
+    )
+    assert _write(world, "committed").host == (SetClock("w1", 60), KillHost("w1"))
+    world.run(story)
+    assert world.clocks_set == [("w1", 3600)]
+
+
+def test_no_clock_is_wrong_by_more_than_makes_a_difference() -> None:
+    with pytest.raises(ValidationError, match="ahead_s"):
+        ClockSkewed.model_validate({"at": "create#1:committed", "ahead_s": 1e12})

@@ -63,6 +63,8 @@ class Place:
 
     def stop(self, worker: str, for_s: float | None) -> None: ...
 
+    def set_clock(self, worker: str, ahead_s: float) -> None: ...
+
     def is_running(self, worker: str) -> bool:
         return True
 

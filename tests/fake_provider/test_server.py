@@ -45,6 +45,9 @@ class Hosts:
     def stop(self, worker: str, for_s: float | None) -> None:
         raise AssertionError("no test here stops a worker")
 
+    def set_clock(self, worker: str, ahead_s: float) -> None:
+        raise AssertionError("no test here sets a clock")
+
     def is_running(self, worker: str) -> bool:
         return True
 

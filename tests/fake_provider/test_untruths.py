@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fake_provider.facts import AnswerEnded
+from fake_provider.presets import preset
 
 if TYPE_CHECKING:
     from tests.fake_provider.conftest import Jobs, Play, World
@@ -45,6 +46,15 @@ def test_a_state_is_in_no_documentation(play: Play) -> None:
     world = play(story, {"kind": "unknown_state", "at": "status#1:committed", "word": "paused"})
     ended = world.of(AnswerEnded)[1]
     assert (ended.remote_state, ended.canonical_state) == ("paused", None)
+
+
+@pytest.mark.parametrize("word", ["succeeded", "Succeeded"])
+def test_a_word_that_is_documented_is_no_unknown_state(play: Play, word: str) -> None:
+    async def story(world: World, jobs: Jobs) -> None:
+        assert (await jobs.status(await jobs.created())).json()["status"] == "Running"
+
+    fault = {"kind": "unknown_state", "at": "status#1:committed", "word": word}
+    assert play(story, fault, contract=preset("azure-like")).struck == []
 
 
 def test_the_end_is_shown_once(play: Play) -> None:

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from harness.applicability import retold, why_not, why_not_patched
+from harness.applicability import retold, why_not, why_not_patched, why_not_process
 from harness.patching import Marks
 from harness.subject import Capability
 from scenarios.loading import load_catalogue
@@ -47,6 +47,15 @@ def test_a_story_that_needs_more_says_what(more: dict[str, Any], need: Capabilit
     assert why_not(story(**more), [need]) is None
 
 
+def test_a_story_that_sets_a_clock_does_not_apply_to_a_process() -> None:
+    told = story(faults=[{"kind": "clock_skewed", "at": "create#1:committed"}], workers=2)
+    assert why_not(told, get_args(Capability)) is None
+    reason = str(why_not_process(told, ()))
+    assert "several workers" in reason
+    assert "run it simulated" in reason
+    assert why_not_process(story(), ()) is None
+
+
 def test_every_story_of_the_catalogue_applies_to_a_client_that_can_do_everything() -> None:
     assert [name for name, each in load_catalogue().items() if why_not(each, get_args(Capability))] == []
 
@@ -86,7 +95,14 @@ def test_another_story_is_told_under_the_dialects_contract_and_its_own_promises(
 
 
 @pytest.mark.parametrize(
-    "contract", [{"create_answer": "synchronous"}, {"result": {"kind": "signed_url"}}, "azure-like", "aip-like"]
+    "contract",
+    [
+        {"create_answer": "synchronous"},
+        {"result": {"kind": "signed_url"}},
+        {"status": {"words": {"succeeded": "done"}}},
+        "azure-like",
+        "aip-like",
+    ],
 )
 def test_a_story_about_what_the_dialect_cannot_promise_is_left_out(contract: Any) -> None:
     assert retold(story(contract=contract), "openai-batch") is None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from reference_client.adapters import protocol as p
 from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import path_at_origin
-from reference_client.config import Terms
+from reference_client.config import ConfigError, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,21 @@ def prob(status: int, name: str) -> p.Answer:
 
 
 JOB = {"id": "job_1", "status": "queued", "client_reference": "op-1"}
+
+
+def test_a_state_is_read_by_the_words_of_the_contract_and_any_other_word_is_no_end() -> None:
+    speaks = adapter(status={"words": {"succeeded": "done", "cancelled": "Canceled"}})
+    read = {
+        word: speaks.read_status(ans(200, {**JOB, "status": word})).phase for word in ("done", "Canceled", "failed")
+    }
+    assert read == {"done": p.Phase.SUCCEEDED, "Canceled": p.Phase.CANCELLED, "failed": p.Phase.FAILED}
+    for word in ("succeeded", "cancelled", "canceled", "DONE"):
+        assert speaks.read_status(ans(200, {**JOB, "status": word})).phase is p.Phase.UNKNOWN
+    assert speaks.read_event(
+        json.dumps({"type": "job.succeeded", "data": {**JOB, "status": "done"}}).encode()
+    ).job.phase
+    with pytest.raises(ConfigError, match="'failed' stands for several states"):
+        adapter(status={"words": {"cancelled": "failed"}})
 
 
 # requests

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from harness.subject import REST_STATES
-from scenarios.loading import parse
+from scenarios.loading import ScenarioError, parse
 from scenarios.model import RestState, Scenario, Submit
 
 
@@ -34,6 +34,14 @@ def test_a_contract_may_be_a_preset_by_name() -> None:
     scenario = parse(story)
     assert scenario.contract.name == "lookup-only"
     assert scenario.contract.idempotency.mechanism == "none"
+
+
+@pytest.mark.parametrize("word", ["Running", "running"])
+def test_an_unknown_state_is_unknown_under_the_contract(word: str) -> None:
+    fault = f"faults: [{{kind: unknown_state, at: 'status:committed', word: {word}}}]\n"
+    story = "name: a\nsummary: b\ncontract: azure-like\nsteps: [{at: 0, do: submit, operation: op-1}]\n"
+    with pytest.raises(ScenarioError, match=f"'{word}' is known"):
+        parse(story + fault)
 
 
 def test_a_scenario_is_frozen() -> None:

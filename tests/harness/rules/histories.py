@@ -25,6 +25,7 @@ from fake_provider.facts import (
 from harness.history import (
     AnyFact,
     Claimed,
+    ClockSet,
     Commanded,
     CommandRefused,
     History,
@@ -136,6 +137,9 @@ class Story:
     def stopped(self, by: str = "w1", *, at: float | None = None) -> Self:
         return self.add(WorkerStopped(worker=by), at)
 
+    def clock_set(self, ahead_s: float, by: str = "w1", *, at: float | None = None) -> Self:
+        return self.add(ClockSet(worker=by, ahead_s=ahead_s), at)
+
     def resumed(self, by: str = "w1", *, at: float | None = None) -> Self:
         return self.add(WorkerResumed(worker=by), at)
 
@@ -198,6 +202,7 @@ class Story:
         status: int | None = 202,
         state: str | None = "queued",
         retry_after: float | None = None,
+        dated: bool = False,
         op: str | None = "op-1",
         copy_of: int | None = None,
         trace: str | None = TRACE,
@@ -234,6 +239,7 @@ class Story:
                 "status": status,
                 "canonical_state": state if good and job else None,
                 "retry_after_s": retry_after,
+                "retry_after_is_date": dated,
                 "from_fault": from_fault,
                 "replayed": replayed,
             },
@@ -251,6 +257,7 @@ class Story:
         status: int = 200,
         job: str | None = "job-1",
         retry_after: float | None = None,
+        dated: bool = False,
         progress: int | None = None,
         trace: str | None = TRACE,
         credential: str | None = CREDENTIAL,
@@ -262,6 +269,7 @@ class Story:
             "canonical_state": state if status == 200 else None,
             "remote_state": state if status == 200 else None,
             "retry_after_s": retry_after,
+            "retry_after_is_date": dated,
             "progress": progress,
             "from_fault": from_fault,
         }

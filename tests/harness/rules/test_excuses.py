@@ -225,6 +225,108 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.create().create(op="op-2", body=BODY, trace="b" * 32).poll(at=1, trace="b" * 32),
         lambda s: s.create().create(op="op-2", job="job-2", trace="b" * 32).poll(at=1, trace="b" * 32),
     ),
+    (
+        "obeys-retry-after",
+        "it is a date, and the clock of whoever reads it is ahead; seconds are as long by any clock",
+        lambda s: s.clock_set(3600).create(retry_after=5, dated=True).poll(at=1),
+        lambda s: s.clock_set(3600).create(retry_after=5).poll(at=1),
+    ),
+    (
+        "obeys-retry-after",
+        "the clock was put forward while the client waited, and not before",
+        lambda s: s.create(retry_after=5).clock_set(3600).poll(at=1),
+        lambda s: s.clock_set(3600).create(retry_after=5).poll(at=1),
+    ),
+    (
+        "obeys-retry-after",
+        "the clock was put forward while the client waited, and not back",
+        lambda s: s.create(retry_after=5).clock_set(3600).poll(at=1),
+        lambda s: s.create(retry_after=5).clock_set(-3600).poll(at=1),
+    ),
+    (
+        "obeys-retry-after",
+        "the clock was put forward by as much as the read comes early, and not by less",
+        lambda s: s.create(retry_after=5).clock_set(4).poll(at=1),
+        lambda s: s.create(retry_after=5).clock_set(3).poll(at=1),
+    ),
+    (
+        "restart-continues-schedule",
+        "the clock was put forward while nobody ran",
+        lambda s: s.create(retry_after=5).killed(at=1).clock_set(3600).started().poll(),
+        lambda s: s.create(retry_after=5).killed(at=1).started().poll(),
+    ),
+    (
+        "backs-off",
+        "the clock was put forward between two reads",
+        lambda s: s.create().poll(at=1).clock_set(3600).poll(at=1.1),
+        lambda s: s.create().poll(at=1).poll(at=1.1),
+    ),
+    (
+        "polls-per-job-limited",
+        "every date seems to have passed by a clock that is ahead",
+        lambda s: [s.clock_set(3600).create(), *(s.poll(at=1, retry_after=5, dated=True) for _ in range(8))],
+        lambda s: [s.clock_set(3600).create(), *(s.poll(at=1, retry_after=5) for _ in range(8))],
+    ),
+    (
+        "no-create-after-deadline",
+        "the clock was set back meanwhile; one that is behind all the while measures as well as any",
+        lambda s: s.lost().clock_set(-3600, at=1).create(at=12),
+        lambda s: s.clock_set(-3600).lost().create(at=12),
+    ),
+    (
+        "no-resend-after-key-lifetime",
+        "the clock was set back meanwhile",
+        lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(-3600, at=1).create(at=8),
+        lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(3600, at=1).create(at=8),
+    ),
+    (
+        "no-poll-after-result-deadline",
+        "the clock was set back meanwhile",
+        lambda s: s.create().clock_set(-3600, at=1).poll(at=22).poll(at=24).poll(at=26),
+        lambda s: s.create().poll(at=22).poll(at=24).poll(at=26),
+    ),
+    (
+        "timed-out-only-after-deadline",
+        "the clock was put forward since the submit; what one that was ahead before measures is right",
+        lambda s: s.told("submit").create().clock_set(3600, at=2).noted("observing", "result_timed_out"),
+        lambda s: s.clock_set(3600).told("submit").create().noted("observing", "result_timed_out", at=2),
+    ),
+    (
+        "cancel-unconfirmed-only-after-deadline",
+        "the clock was put forward since the command",
+        lambda s: s.told("cancel").create().clock_set(3600, at=2).noted("cancelling", "cancellation_unconfirmed"),
+        lambda s: s.told("cancel").create().noted("cancelling", "cancellation_unconfirmed", at=2),
+    ),
+    (
+        "reaches-rest-after-faults-stop",
+        "the clock was set back, and its deadlines are not over yet",
+        lambda s: s.told("submit").create().clock_set(-3600, at=1).healed().claimed("observing", at=90).ended(at=90),
+        lambda s: s.told("submit").create().healed(at=1).claimed("observing", at=90).ended(at=90),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the clock was set back, and what is to be done next is not due yet",
+        lambda s: s.told("cancel").create().clock_set(-3600, at=0.1).ended(at=60),
+        lambda s: s.told("cancel").create().clock_set(3600, at=0.1).ended(at=60),
+    ),
+    (
+        "observation-continues-after-cancel",
+        "the clock was set back, and the next read is not due yet",
+        lambda s: s.create().told("cancel").cancel().clock_set(-3600, at=0.1).ended(at=60),
+        lambda s: s.create().told("cancel").cancel().clock_set(3600, at=0.1).ended(at=60),
+    ),
+    (
+        "webhook-out-of-time-refused",
+        "by a clock that is wrong it may be in time",
+        lambda s: s.create().clock_set(-600).webhook(skew=-600),
+        lambda s: s.create().clock_set(-600).clock_set(0).webhook(skew=-600),
+    ),
+    (
+        "duplicate-webhook-answered-2xx",
+        "by a clock that is wrong it is out of time; a little wrong is within the tolerance",
+        lambda s: s.create().webhook().clock_set(3600).webhook(answered=400),
+        lambda s: s.create().webhook().clock_set(2).webhook(answered=400),
+    ),
 ]
 
 

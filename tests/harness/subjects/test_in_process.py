@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from fake_provider.facts import FaultsHealed
-from harness.history import Claimed, SubjectComplained
-from harness.runner import Job, Result, run, simulated_capabilities, sort_out
+from harness.history import Claimed, ClockSet, SubjectComplained
+from harness.patching import patched
+from harness.runner import Job, Result, Simulation, run, simulated_capabilities, sort_out
+from harness.simulation import EPOCH
+from harness.stage import SubjectError
 from harness.subject import Claim, Client, Host
 from harness.subjects import Subject, resolve
-from scenarios.model import Scenario
+from scenarios.model import Heal, Scenario
 
 STORY = Scenario.model_validate(
     {"name": "a-story", "summary": "s", "steps": [{"at": 0, "do": "submit", "operation": "op-1"}], "drain_s": 1}
@@ -102,3 +105,50 @@ def test_a_story_that_a_simulated_client_cannot_be_told_is_left_out_by_name() ->
     made, left_out = sort_out(jobs)
     assert [job.scenario for job in made] == [STORY]
     assert "what a person decided" in left_out[0].reason
+
+
+def test_each_host_has_a_clock_of_its_own_that_outlives_its_worker_and_the_store_has_the_right_one() -> None:
+    hosts: list[Host] = []
+
+    def build(host: Host) -> Client:
+        hosts.append(host)
+        return Silent()
+
+    steps = [
+        {"at": 0, "do": "set_clock", "worker": "w2", "ahead_s": 60},
+        {"at": 0, "do": "submit", "operation": "op-1"},
+        {"at": 1, "do": "kill", "worker": "w2"},
+        {"at": 2, "do": "start", "worker": "w2"},
+    ]
+    story = Scenario.model_validate({**STORY.model_dump(), "workers": 2, "steps": steps})
+    with Simulation(story, build, seed=0) as simulation:
+        simulation.start()
+        for step in story.steps:
+            simulation.advance_to(step.at)
+            simulation.apply(step)
+        first, second, again = hosts
+        true_time = EPOCH + 2
+        assert first.clock.now() == first.store_now() == again.store_now() == true_time
+        assert second.clock.now() == again.clock.now() == true_time + 60
+        simulation.apply(Heal(at=2))
+        assert again.clock.now() == true_time
+        assert [each.ahead_s for each in facts(simulation.conclude(""), ClockSet)] == [60, 0]
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        {"steps": [*STORY.steps, {"at": 1, "do": "set_clock", "worker": "w1", "ahead_s": 60}]},
+        {"faults": [{"kind": "clock_skewed", "at": "create#1:committed"}]},
+        {"steps": [*STORY.steps, {"at": 1, "do": "arm", "fault": {"kind": "clock_skewed", "at": "status:received"}}]},
+    ],
+)
+@pytest.mark.parametrize(("mode", "why"), [("process", "the clock of the whole machine"), ("patched", "monotonic")])
+def test_a_clock_that_cannot_be_set_is_refused_and_not_left_alone(
+    story: Mapping[str, Any], mode: str, why: str
+) -> None:
+    scenario = Scenario.model_validate({**STORY.model_dump(), **story})
+    factory: Any = patched()(lambda _host: Silent())
+    subject = Subject(name="any", patched=factory, command=("true",))
+    with pytest.raises(SubjectError, match=why):
+        run(scenario, subject, mode=mode)
