@@ -353,7 +353,7 @@ def check(plan: Plan, outcome: Outcome) -> None:
 
 
 def test_eight_processes_on_one_postgresql_are_killed_and_frozen_at_random(postgres_url: str, tmp_path: Path) -> None:
-    plan = Plan(workers=8, operations=200, strikes=20)
+    plan = Plan(workers=8, operations=500, strikes=24)
     check(plan, asyncio.run(play(plan, tmp_path, postgres_url)))
 
 

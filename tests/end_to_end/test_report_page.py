@@ -69,6 +69,19 @@ class Browser:
     def press(self, *keys: str) -> None:
         for key in keys:
             self.driver.switch_to.active_element.send_keys(key)
+            self.settle()
+
+    def click(self, what: str | WebElement) -> None:
+        (self.one(what) if isinstance(what, str) else what).click()
+        self.settle()
+
+    def back(self) -> None:
+        self.driver.back()
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait for what the page does after it was touched: a new address is told of by an event, which comes later."""
+        self.driver.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 0))")
 
     def focused(self, script: str = "dataset.facts") -> Any:
         return self.js(f"return document.activeElement.{script}")
@@ -159,7 +172,7 @@ def test_the_table_shows_every_scenario_with_its_verdict(quiet: Browser, ordinar
 def test_no_run_is_drawn_before_it_is_looked_at(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary)
     assert quiet.all(".drawing") == []
-    quiet.one("#runs .cell.is-fail").click()
+    quiet.click("#runs .cell.is-fail")
     assert len(quiet.all(".drawing")) == 1
     assert quiet.shown("#overview h1") == []
 
@@ -310,21 +323,21 @@ def test_text_is_looked_for_in_all_that_a_run_tells(quiet: Browser, ordinary: Pa
     quiet.open(ordinary)
     quiet.one("#filters [name=q]").send_keys("frozen TIMERS")
     assert quiet.shown("#runs tbody .name") == ["stale-lease"]
-    quiet.one("#filters [type=reset]").click()
+    quiet.click("#filters [type=reset]")
     assert len(quiet.shown("#runs tbody .name")) == len(STORIES)
 
 
 def test_where_nothing_matches_the_filters_can_be_cleared(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary, "q=no+such+word")
     assert quiet.shown("#runs tbody .name") == []
-    quiet.one("#clear").click()
+    quiet.click("#clear")
     assert len(quiet.shown("#runs tbody .name")) == len(STORIES)
 
 
 def test_filters_outlive_a_visit_to_a_run_and_guide_from_one_to_the_next(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary, "q=connection")
     names = quiet.shown("#runs tbody .name")
-    quiet.one(f"#runs tr:not([hidden]) [data-run='{quiet.js(FIRST)}']").click()
+    quiet.click(f"#runs tr:not([hidden]) [data-run='{quiet.js(FIRST)}']")
     assert f"1 of {len(names)}" in quiet.one(".steps").text
     quiet.press(Keys.ESCAPE)
     assert quiet.shown("#runs tbody .name") == names
@@ -375,15 +388,15 @@ def test_a_fact_named_in_a_finding_is_one_click_away(quiet: Browser, ordinary: P
     quiet.open(ordinary, FAILED)
     proof = quiet.one(".findings a")
     seq = proof.text.removeprefix("#")
-    proof.click()
+    quiet.click(proof)
     assert quiet.focused().split(" ")[0] == seq
     assert f"fact={seq}" in quiet.address()
 
 
 def test_the_browsers_own_back_button_goes_back(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary)
-    quiet.one("#runs .cell.is-fail").click()
-    quiet.driver.back()
+    quiet.click("#runs .cell.is-fail")
+    quiet.back()
     assert quiet.one("#overview").is_displayed()
 
 
@@ -439,10 +452,10 @@ def test_everything_that_takes_input_has_a_name(quiet: Browser, ordinary: Path) 
 def test_what_a_hostile_client_says_is_text_and_nothing_else(quiet: Browser, tmp_path: Path) -> None:
     path = made([hostile_run()], tmp_path)
     quiet.open(path)
-    quiet.one("#runs .cell").click()
-    quiet.one(".switch a:not([aria-current])").click()
+    quiet.click("#runs .cell")
+    quiet.click(".switch a:not([aria-current])")
     for row in quiet.all(".row"):
-        row.click()
+        quiet.click(row)
     assert "<img src=x onerror='window.broken = 1'>" in quiet.one(".row .said").text
     assert quiet.js("return window.broken") is None
     assert quiet.all("img, iframe, object, embed, link:not([rel=icon])") == []

@@ -1,7 +1,6 @@
 """A session's history: bounded in memory, whole on disk, followed as it grows."""
 
 import asyncio
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -22,7 +21,6 @@ def log() -> Iterator[FactLog]:
         log.record(_fact(number))
     yield log
     log.close()
-    gc.collect()
 
 
 def test_facts_are_numbered_and_timed_from_the_start(log: FactLog) -> None:

@@ -28,6 +28,8 @@ FIXTURE = """
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
     monkeypatch.syspath_prepend(str(pytestconfig.rootpath))
+    # Without the plugin of schemathesis, which nothing here needs, a start takes a tenth of the time.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:schemathesis")
     pytester.makeini("[pytest]\nfilterwarnings = error\naddopts = --strict-markers -p no:cacheprovider")
     return pytester
 
