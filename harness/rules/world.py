@@ -264,6 +264,8 @@ class World:
             name = self._as_meant(fact, name)
         exchange.operation = name
         exchange.stray = name is None or fact.origin is not None or fact.job in self.shared_ids
+        if name is not None and fact.origin is not None:
+            self.operation(name).elsewhere.append(exchange)
         if name is None or fact.copy_of is not None or exchange.stray:
             return
         if fact.trace is not None:

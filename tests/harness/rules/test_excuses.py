@@ -77,6 +77,18 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: [s.create().poll(at=1), *(s.poll(at=at) for at in (1.9, 2.3))],
     ),
     (
+        "result-retrieved-before-success",
+        "the result is at another origin, and was fetched there without the credential",
+        lambda s: s.create().poll("succeeded", at=1).redirected().elsewhere(credential=None).claimed("succeeded"),
+        lambda s: s.create().poll("succeeded", at=1).redirected().claimed("succeeded"),
+    ),
+    (
+        "observation-continues-after-cancel",
+        "the job is observed by look-ups, which show its state too",
+        lambda s: s.create().told("cancel").cancel().look_up(at=2).ended(at=60),
+        lambda s: s.create().told("cancel").look_up().cancel(at=2).ended(at=60),
+    ),
+    (
         "no-create-once-accepted",
         "a person has decided to find out anew, and the first try came to nothing",
         lambda s: s.create().told("decide", at=5, decided="reconciliation").lost().lost(at=7),
