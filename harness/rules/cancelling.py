@@ -267,7 +267,8 @@ class ObservationContinuesAfterCancel(Rule):
             return
         accepted = answer.status is not None and 200 <= answer.status < 300 and answer.canonical_state in OPEN_STATES
         told = operation.terminal_read is not None or {"job.cancelled", "job.failed"} & operation.events.keys()
-        observed = any(each.sent.seq > ended.seq for each in operation.calls.get(Endpoint.STATUS, ()))
+        reads = [*operation.calls.get(Endpoint.STATUS, ()), *operation.calls.get(Endpoint.LOOKUP, ())]
+        observed = any(each.sent.seq > ended.seq for each in reads)
         if not accepted or (told and not observed):
             return
         if not observed and (

@@ -38,8 +38,9 @@ class SuccessRule(Rule):
 
 
 def result_reads(operation: Operation) -> list[Exchange]:
-    """The result reads whose 200 the client may have read."""
-    return [each for each in operation.calls.get(Endpoint.RESULT, ()) if each.maybe_read and each.status == 200]
+    """The result reads whose 200 the client may have read, at the provider or where it was redirected to."""
+    reads = [*operation.calls.get(Endpoint.RESULT, ()), *operation.elsewhere]
+    return [each for each in reads if each.maybe_read and each.status == 200]
 
 
 @rule(id="result-retrieved-before-success", requirement="W7.6", needs=Needs.REPORT)

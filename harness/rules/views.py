@@ -134,6 +134,7 @@ class Operation(msgspec.Struct):
     asked: Entry | None = None  # the last command to look again, or the last decision: a person said to go on
     decisions: list[Entry] = []  # of people, who answer for where the operation goes on from there
     calls: dict[Endpoint, list[Exchange]] = {}
+    elsewhere: list[Exchange] = []  # calls to other origins, where a redirect or a link led
     last_call: Exchange | None = None
     jobs: list[Job] = []
     several: list[Exchange] = []  # look-ups whose answers named more than one job

@@ -221,6 +221,44 @@ class WebhookOutOfTimeRefused(Rule):
             )
 
 
+@rule(id="genuine-webhook-not-refused", requirement="W4.7", needs=Needs.WIRE)
+class GenuineWebhookNotRefused(Rule):
+    """A webhook with a valid signature and a timestamp of today is not refused as though it were forged.
+
+    While secrets are changed a delivery bears several signatures, and one that fits is enough: who compares the first
+    only is deaf until the change is over. Judged by 400, 401 and 403, on the documented events about a job that the
+    client surely knew.
+    """
+
+    refusals = frozenset({400, 401, 403})
+    documented = frozenset({"job.running", "job.succeeded", "job.failed", "job.cancelled"})
+
+    def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
+        known = self.world.deliveries.get(fact.delivery)
+        if known is None or fact.status is None:
+            return
+        sent_at, event = known
+        if not event.genuine or event.type not in self.documented or not self._knows_the_job(event, sent_at):
+            return
+        if max(map(abs, skews_s(sent_at, event, entry))) > TOLERANCE_S - EDGE_S:
+            return
+        self.judged += 1
+        if fact.status in self.refusals and self.first_time(fact.event):
+            yield self.finding(
+                f"webhook {fact.event} for {event.operation} left {at(sent_at)}, signed with the client's secret, "
+                f"and was answered {fact.status}. Compare each of its signatures with each secret, and take it if one "
+                "fits.",
+                sent_at,
+                entry,
+            )
+
+    def _knows_the_job(self, event: EventSent, sent_at: Entry) -> bool:
+        named = self.world.operation(event.operation or "").naming.get(event.job, ())
+        return any(
+            each.ended is not None and each.ended.seq < sent_at.seq and self.world.surely_read(each) for each in named
+        )
+
+
 @rule(id="duplicate-webhook-answered-2xx", requirement="W4.7", needs=Needs.WIRE)
 class DuplicateWebhookAnswered2xx(Rule):
     """A webhook that was taken once is answered with success again.

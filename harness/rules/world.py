@@ -302,6 +302,8 @@ class World:
             name = self._as_meant(fact, name)
         exchange.operation = name
         exchange.stray = name is None or fact.origin is not None or fact.job in self.shared_ids
+        if name is not None and fact.origin is not None:
+            self.operation(name).elsewhere.append(exchange)
         if name is None or fact.copy_of is not None or exchange.stray:
             return
         if fact.trace is not None:
@@ -341,6 +343,12 @@ class World:
         if call.ended is None or call.ended.seq > moment.seq:
             return True
         return not call.maybe_read and moment.at <= call.sent.at + self.time("request_timeout_s", 0.0)
+
+    def _is_awaited(self, call: Exchange, moment: Entry) -> bool:
+        """Whether the client surely still waited for an answer: what is under way, nothing proves to be lost."""
+        cut_at = self.worker(call.request.worker).cut_after(call.sent.seq)
+        gone = (call.ended is not None and call.ended.seq < moment.seq) or (cut_at is not None and cut_at <= moment.at)
+        return not gone and moment.at + self.slack_s < call.sent.at + self.time("request_timeout_s", 0.0)
 
     def _was_due(self, read: Exchange) -> bool:
         """Whether a status read was due by the schedule alone, as far as that can be told."""
@@ -401,6 +409,7 @@ class World:
                 and fact.fate is Fate.DELIVERED
                 and self.contract.lookup.authoritative
                 and GARBLING.isdisjoint(exchange.faults)
+                and not any(self._is_awaited(create, exchange.sent) for create in operation.creates())
             ):
                 operation.absent = entry
         elif endpoint is Endpoint.CANCEL:

@@ -11,11 +11,11 @@ NO_KEYS = {"mechanism": "none"}
 SHORT_KEYS = {"key_lifetime_s": 5}
 
 
-def overtaken(story: Story, *, proved: bool) -> Story:
+def overtaken(story: Story, *, looked_up_at: float | None) -> Story:
     """A create takes long; one that is sent meanwhile makes the first job, and then the first one makes another."""
     story.call(Endpoint.CREATE, fate=None, request={"fingerprint": BODY})
-    if proved:
-        story.look_up(None, at=1)
+    if looked_up_at is not None:
+        story.look_up(None, at=looked_up_at)
     story.create(token=None, at=1)
     return story.add(JobCreated(job="job-2", operation="op-1", exchange=0, fingerprint=BODY), at=3)
 
@@ -75,6 +75,18 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "the longest gap so far has grown, though the others have not; none is shorter than the first delay",
         lambda s: [s.create().poll(at=1), *(s.poll(at=at) for at in (1.9, 2.4, 2.9, 3.4, 3.9, 4.4))],
         lambda s: [s.create().poll(at=1), *(s.poll(at=at) for at in (1.9, 2.3))],
+    ),
+    (
+        "result-retrieved-before-success",
+        "the result is at another origin, and was fetched there without the credential",
+        lambda s: s.create().poll("succeeded", at=1).redirected().elsewhere(credential=None).claimed("succeeded"),
+        lambda s: s.create().poll("succeeded", at=1).redirected().claimed("succeeded"),
+    ),
+    (
+        "observation-continues-after-cancel",
+        "the job is observed by look-ups, which show its state too",
+        lambda s: s.create().told("cancel").cancel().look_up(at=2).ended(at=60),
+        lambda s: s.create().told("cancel").look_up().cancel(at=2).ended(at=60),
     ),
     (
         "no-create-once-accepted",
@@ -153,8 +165,14 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     (
         "one-job-per-operation",
         "the create that a look-up had proved to be lost arrives after all, behind the one that was sent for it",
-        lambda s: overtaken(s.under(idempotency=NO_KEYS), proved=True),
-        lambda s: overtaken(s.under(idempotency=NO_KEYS), proved=False),
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), looked_up_at=1),
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), looked_up_at=None),
+    ),
+    (
+        "one-job-per-operation",
+        "a look-up proves that a create is lost once it is given up, and nothing while its answer is waited for",
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), looked_up_at=1),
+        lambda s: overtaken(s.under(idempotency=NO_KEYS), looked_up_at=0.5),
     ),
     (
         "backs-off",

@@ -117,6 +117,13 @@ CASES = [
         breaks=lambda s: s.webhook(skew=360),
     ),
     Case(
+        "genuine-webhook-not-refused",
+        nothing=lambda s: s.webhook(answered=401).create().webhook(event="evt-2", genuine=False, answered=401),
+        holds=lambda s: s.create().webhook(at=1),
+        just_holds=lambda s: s.create().webhook(at=1, answered=400, skew=-300).webhook(at=2, answered=503),
+        breaks=lambda s: s.create().webhook(at=1, answered=401),
+    ),
+    Case(
         "duplicate-webhook-answered-2xx",
         nothing=lambda s: s.webhook(answered=None).webhook(answered=500),
         holds=lambda s: s.webhook().webhook(at=1),
