@@ -89,7 +89,8 @@ class Boundary:
         if beyond is not None:
             raise ValueError(f"the dialect {dialect} cannot write down this contract: {beyond}")
         self.base_url = base_url.rstrip("/")
-        self.plan = FaultPlan(faults, record=record)
+        endpoints = {*self.dialect.endpoints, Endpoint.WEBHOOK, Endpoint.STORE}
+        self.plan = FaultPlan(faults, record=record, endpoints=endpoints)
         self.plan.when_healed(self._healed)
         outbox = Outbox(contract.webhooks, secrets=webhook_secrets, random=random)
         self.mail = Mailroom(self, self.plan, outbox, record=record)

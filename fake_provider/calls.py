@@ -5,7 +5,7 @@ these.
 """
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from fake_provider.facts import Endpoint
 from fake_provider.results import Tally
 
 __all__ = [
+    "EXPIRED",
     "Browse",
     "Call",
     "Cancel",
@@ -37,6 +38,10 @@ __all__ = [
     "Uploaded",
     "UploadedFile",
 ]
+
+
+EXPIRED: Final = "expired"
+"""The error code of a job that was ended because its time was over."""
 
 
 class Problem(StrEnum):
@@ -83,6 +88,7 @@ class Create(Call, frozen=True, kw_only=True):
 class Upload(Call, frozen=True, kw_only=True):
     """Keep a document that later creates refer to."""
 
+    endpoint: Endpoint = Endpoint.UPLOAD
     name: str = ""
     purpose: str = ""
     content: bytes = b""
@@ -106,10 +112,11 @@ class Cancel(Call, frozen=True, kw_only=True):
 
 
 class Fetch(Call, frozen=True, kw_only=True):
-    """Read a result. ``expires`` and ``signature`` come with a signed URL; ``annex`` asks for what lies beside it."""
+    """Read a result, or (with the endpoint ``annex``) what lies beside it. ``expires`` and ``signature`` come with a
+    signed URL.
+    """
 
     endpoint: Endpoint = Endpoint.RESULT
-    annex: bool = False
     expires: int | None = None
     signature: str | None = None
 
@@ -162,6 +169,7 @@ class JobView(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     error: JobError | None = None
     partial_effects: tuple[str, ...] = ()
     started_at: float | None = None  # None: it did not start yet
+    expires_at: float | None = None  # when it is ended if it is unfinished; None: never
     counts: Tally | None = None  # of its items; None where the contract promises no counts
     upload: str | None = None
     memo: Any = None

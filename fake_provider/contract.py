@@ -203,6 +203,7 @@ class Result(_Part):
     checksum: bool = Field(True, description="The status states the SHA-256 of the result.")
     size: bool = Field(True, description="The status states the size of the result in bytes.")
     record_count: bool = Field(True, description="The status states the number of records in the result.")
+    partial: bool = Field(False, description="A job that ends early keeps what was done until then as its result.")
     url_lifetime_s: float = Field(60, gt=0, description="Seconds for which a signed URL works.")
 
 
@@ -228,11 +229,18 @@ class Contract(_Part):
     status: Status = Status()
     result: Result = Result()
     webhooks: Webhooks = Webhooks()
+    time_limit_s: float | None = Field(
+        None,
+        gt=0,
+        description="Seconds after its create at which an unfinished job is ended, as failed; left out: never.",
+    )
 
     @model_validator(mode="after")
     def _no_contradictions(self) -> Self:
         if self.create_answer is CreateAnswer.SYNCHRONOUS and self.webhooks.enabled:
             raise ValueError("a synchronous create has no webhooks: set webhooks.enabled to false")
+        if self.create_answer is CreateAnswer.SYNCHRONOUS and self.time_limit_s is not None:
+            raise ValueError("a synchronous create takes no time that could be limited: leave time_limit_s out")
         if self.lookup.by is LookupBy.RECENT_BY_REQUEST_ID and self.idempotency.mechanism is Mechanism.NONE:
             raise ValueError("lookup.by: recent_by_request_id needs an idempotency mechanism, which is where the id is")
         return self

@@ -33,13 +33,17 @@ __all__ = [
 
 
 class Endpoint(StrEnum):
-    """What an exchange is for. ``webhook`` runs from provider to client; ``store`` is a client's durable write."""
+    """What an exchange is for. ``upload`` brings a document that creates refer to, ``annex`` reads what lies beside a
+    result. ``webhook`` runs from provider to client; ``store`` is a client's durable write.
+    """
 
     CREATE = "create"
     STATUS = "status"
     CANCEL = "cancel"
     RESULT = "result"
     LOOKUP = "lookup"
+    UPLOAD = "upload"
+    ANNEX = "annex"
     WEBHOOK = "webhook"
     STORE = "store"
     OTHER = "other"
@@ -130,7 +134,7 @@ class JobMoved(Fact, frozen=True, tag="job_moved"):
     operation: str | None
     before: str
     after: str
-    cause: str  # "schedule", "cancel", "control", or a fault kind
+    cause: str  # "schedule", "cancel", "expiry", "control", or a fault kind
     records: int | None = None  # on success: items in the result
     failed_items: int | None = None  # on success: of those, items that failed
     result_sha256: str | None = None  # hex, of the result body as the provider would send it unharmed

@@ -32,6 +32,7 @@ class Job(msgspec.Struct, gc=False, kw_only=True):
     updated_at: float
     starts_at: float
     ends_at: float
+    expires_at: float | None = None
     state: JobState = JobState.QUEUED
     synchronous: bool = False
     error: JobError | None = None
@@ -61,9 +62,9 @@ class Teller:
 
     def view(self, job: Job, now: float) -> JobView:
         """Return the job as it is told at ``now``."""
-        progress = self._progress(job, now)
+        progress = self.progress(job, now)
         counted = self._contract.result.record_count
-        done = 0 if job.finished and job.state is not JobState.SUCCEEDED else progress
+        done = 0 if job.finished and job.result is None else progress
         return JobView(
             id=job.id,
             operation=job.operation,
@@ -75,13 +76,15 @@ class Teller:
             error=job.error,
             partial_effects=job.partial_effects if job.state in _LEAVES_EFFECTS else (),
             started_at=job.starts_at if job.state is not JobState.QUEUED and job.starts_at <= now else None,
+            expires_at=job.expires_at,
             counts=tally(job.work, job.items, done) if counted else None,
             upload=job.upload,
             memo=job.memo,
         )
 
     @staticmethod
-    def _progress(job: Job, now: float) -> int:
+    def progress(job: Job, now: float) -> int:
+        """Return how far the work has come, in per cent."""
         if job.state is JobState.SUCCEEDED:
             return 100
         until = job.updated_at if job.finished else now

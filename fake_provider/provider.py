@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fake_provider.calls import (
+    EXPIRED,
     Browse,
     Call,
     Cancel,
@@ -45,11 +46,11 @@ from fake_provider.contract import (
     Replays,
     ResultKind,
 )
-from fake_provider.facts import CancelTaken, JobCreated, JobMoved, Record
+from fake_provider.facts import CancelTaken, Endpoint, JobCreated, JobMoved, Record
 from fake_provider.job import HELD, Job, Teller
 from fake_provider.keys import KeyBook, Ticket
 from fake_provider.lifecycle import JobState, move
-from fake_provider.results import Style, make_result
+from fake_provider.results import ResultBody, Style, make_result
 from fake_provider.uploads import Uploads
 from fake_provider.work import DEFAULT, Work
 
@@ -138,6 +139,8 @@ class Provider:
                 continue
             if state is None:
                 self._finish(job, JobState(job.work.outcome), due, cause="schedule")
+            elif state is JobState.FAILED:
+                self._expire(job, due)
             else:
                 self._move(job, state, due, cause="cancel" if state is JobState.CANCELLED else "schedule")
 
@@ -153,6 +156,8 @@ class Provider:
         heappush(self._due, (due, next(self._order), job, state))
 
     def _move(self, job: Job, after: JobState, now: float, *, cause: str) -> None:
+        if after is JobState.CANCELLED:
+            job.result = self._partial_result(job, now)
         before, job.state = job.state, move(job.state, after)
         job.updated_at = now
         result = job.result if after is JobState.SUCCEEDED else None
@@ -178,6 +183,18 @@ class Provider:
         if cause == "schedule" and job.stuck:
             cause = job.stuck
         self._move(job, after, now, cause=cause)
+
+    def _expire(self, job: Job, now: float) -> None:
+        job.error = JobError(EXPIRED, f"the job was not done within {self.contract.time_limit_s:g} s")
+        job.result = self._partial_result(job, now)
+        self._move(job, JobState.FAILED, now, cause="expiry")
+
+    def _partial_result(self, job: Job, now: float) -> ResultBody | None:
+        """Return what an unfinished job has done, where the contract promises that it is kept and there is any."""
+        if not self.contract.result.partial:
+            return None
+        done = make_result(job.operation, job.work, self._style, job.items, self._teller.progress(job, now))
+        return done if done.rows else None
 
     def view(self, job: Job, now: float) -> JobView:
         """Return the job as it is told at ``now``."""
@@ -253,6 +270,7 @@ class Provider:
             updated_at=now,
             starts_at=starts_at,
             ends_at=starts_at + work.takes_s,
+            expires_at=now + self.contract.time_limit_s if self.contract.time_limit_s is not None else None,
             synchronous=synchronous,
             items=source.items if source is not None else None,
             upload=call.upload,
@@ -282,8 +300,15 @@ class Provider:
         else:
             if starts_at > now:
                 self._plan(starts_at, job, JobState.RUNNING)
-            self._plan(job.ends_at, job, None)
+            self._plan_end(job, now)
         return job
+
+    def _plan_end(self, job: Job, now: float) -> None:
+        """Plan how a job ends if nobody interferes: by its work, or because its time is over."""
+        if job.expires_at is not None and job.expires_at < job.ends_at:
+            self._plan(max(now, job.expires_at), job, JobState.FAILED)
+        else:
+            self._plan(max(now, job.ends_at), job, None)
 
     def _look_up(self, call: Lookup, now: float) -> Reply:
         promised = self.contract.lookup
@@ -366,7 +391,7 @@ class Provider:
         if job.result is None:
             problem = Problem.RESULT_GONE if job.finished else Problem.NOT_FINISHED
             return Refused(problem=problem, detail=f"the job is {job.state}: it has no result", job=job.id)
-        if call.annex:
+        if call.endpoint is Endpoint.ANNEX:
             return self._serve_annex(job)
         if promised.kind is ResultKind.ONE_TIME and job.reads:
             return Refused(problem=Problem.RESULT_GONE, detail="this result was read and is kept no longer", job=job.id)
@@ -455,7 +480,7 @@ class Provider:
                 if job.state is JobState.CANCELLING:
                     self._plan(now, job, JobState.CANCELLED)
                 else:
-                    self._plan(max(now, job.ends_at), job, None)
+                    self._plan_end(job, now)
 
     def fingerprint(self) -> object:
         """Return all that the provider acts on, in types of JSON: providers that agree in it do the same when asked the
@@ -489,9 +514,10 @@ class Provider:
                 job=job.id,
                 operation=job.operation,
                 state=job.state,
-                result_sha256=job.result.sha256 if job.result else None,
-                records=job.result.records if job.result else None,
-                failed_items=job.result.failed if job.result else None,
+                result_sha256=result.sha256 if result else None,
+                records=result.records if result else None,
+                failed_items=result.failed if result else None,
             )
             for job in self._books
+            for result in (job.result if job.state is JobState.SUCCEEDED else None,)
         ]

@@ -74,8 +74,8 @@ def _counts(work: Work, items: Sequence[str] | None) -> tuple[int, int]:
     return total, total if work.failed_items >= work.records > 0 else min(work.failed_items, total)
 
 
-def rows_of(work: Work, items: Sequence[str] | None) -> tuple[Row, ...]:
-    """Return the rows of a finished job. Of the items as given, the last ones failed.
+def rows_of(work: Work, items: Sequence[str] | None, progress: int = 100) -> tuple[Row, ...]:
+    """Return the rows of a job of which so many per cent are done. Of the items as given, the last ones failed.
 
     Args:
         items: what the client calls them; None where the work alone says how many there are.
@@ -83,7 +83,8 @@ def rows_of(work: Work, items: Sequence[str] | None) -> tuple[Row, ...]:
     total, failed = _counts(work, items)
     names = items if items is not None else [f"r{number}" for number in range(1, total + 1)]
     rows = tuple(
-        Row(id=name, error=_REASON if number > total - failed else None) for number, name in enumerate(names, start=1)
+        Row(id=name, error=_REASON if number > total - failed else None)
+        for number, name in enumerate(names[: total * progress // 100], start=1)
     )
     if work.row_order == "reversed":
         return rows[::-1]
@@ -103,8 +104,10 @@ def tally(work: Work, items: Sequence[str] | None, progress: int) -> Tally:
     return Tally(total, good, done - good)
 
 
-def make_result(operation: str | None, work: Work, style: Style, items: Sequence[str] | None = None) -> ResultBody:
-    """Return the result of a job of ``operation``."""
-    rows = rows_of(work, items)
+def make_result(
+    operation: str | None, work: Work, style: Style, items: Sequence[str] | None = None, progress: int = 100
+) -> ResultBody:
+    """Return the result of a job of ``operation`` of which so many per cent are done."""
+    rows = rows_of(work, items, progress)
     body, annex = style.result(operation, rows)
     return ResultBody(body=body, annex=annex, sha256=hashlib.sha256(body).hexdigest(), rows=rows)

@@ -34,10 +34,15 @@ _HOST_KINDS: Final = frozenset({"kill", "stop"})
 _KEY_KINDS: Final = frozenset({"other_job_for_token", "retry_refused", "token_forgotten"})
 
 
-def why_not(scenario: Scenario, capabilities: Collection[Capability]) -> str | None:
-    """Return why ``scenario`` does not apply to a client with these capabilities; None if it does."""
-    missing = [_LACKS[need] for need in sorted(set(_needs(scenario))) if need not in capabilities]
-    return "; ".join(missing) or None
+def why_not(scenario: Scenario, capabilities: Collection[Capability], dialect: str = "jobs") -> str | None:
+    """Return why ``scenario`` does not apply to a client of these capabilities and that dialect; None if it does."""
+    reasons = [_LACKS[need] for need in sorted(set(_needs(scenario))) if need not in capabilities]
+    struck = {fault.at.endpoint for fault in _faults(scenario)} - {Endpoint.WEBHOOK, Endpoint.STORE}
+    reasons += [
+        f"it strikes at the endpoint {endpoint}, which the dialect {dialect} does not have"
+        for endpoint in sorted(struck - DIALECTS[dialect].endpoints)
+    ]
+    return "; ".join(reasons) or None
 
 
 def _needs(scenario: Scenario) -> Iterator[Capability]:
@@ -73,7 +78,7 @@ def why_not_process(scenario: Scenario, capabilities: Collection[Capability]) ->
 def why_not_patched(scenario: Scenario, marks: Marks | None) -> str | None:
     """Return why ``scenario`` does not apply to a patched client that is marked so; None if it does."""
     assert marks is not None, "only a marked factory is of a patched client"
-    reasons = [why_not(scenario, marks.capabilities)]
+    reasons = [why_not(scenario, marks.capabilities, marks.dialect)]
     if any(isinstance(step, Kill | Stop | Start | Resume) for step in scenario.steps) or any(
         fault.kind in _HOST_KINDS for fault in _faults(scenario)
     ):

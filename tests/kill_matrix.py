@@ -148,9 +148,10 @@ def module(client: str) -> ModuleType:
 
 
 def stories() -> dict[str, Scenario]:
-    """The stories of the catalogue, and those kept beside the broken clients."""
+    """The stories of the catalogue that can be simulated, and those kept beside the broken clients."""
     beside = (load(str(path)) for path in sorted((FOLDER / "scenarios").glob("*.yaml")))
-    return {**load_catalogue(), **{story.name: story for story in beside}}
+    told = {**load_catalogue(), **{story.name: story for story in beside}}
+    return {name: story for name, story in told.items() if "simulated" in story.modes}
 
 
 def row(client: str | None) -> Row:

@@ -119,7 +119,8 @@ class Operation:
             if batch.status == "completed":
                 self._collect(batch)
             else:
-                self._claim("cancelled" if batch.status == "cancelled" else "failed", batch)
+                done = self._done_until_then(batch)
+                self._claim("cancelled" if batch.status == "cancelled" else "failed", batch, explanation=done)
 
     def _claim(self, state: str, batch: Batch | None = None, **more: Any) -> None:
         remote_job = batch.id if batch is not None else None
@@ -178,9 +179,7 @@ class Operation:
             self._wait(attempt, told)
             answer = self._insist(lambda: self._openai.batches.with_raw_response.retrieve(batch.id))
             seen, told = self._parsed(answer), answer.headers
-            if seen is not None and seen.status == "expired":
-                raise Undecided("the batch is said to have expired, which does not say what was done of it")
-            if seen is not None and seen.status in {"completed", "failed", "cancelled"}:
+            if seen is not None and seen.status in {"completed", "failed", "expired", "cancelled"}:
                 return seen
             attempt += 1
 
@@ -215,6 +214,16 @@ class Operation:
             return
         digest = hashlib.sha256(contents[0]).hexdigest()
         self._claim("succeeded", batch, result_sha256=digest, records=ITEMS, failed_items=ITEMS - good)
+
+    def _done_until_then(self, batch: Batch) -> str:
+        """Keep what a batch that ended early had done: it was paid for."""
+        files = [name for name in (batch.output_file_id, batch.error_file_id) if name is not None]
+        try:
+            contents = [self._insist(lambda name=name: self._openai.files.content(name).content) for name in files]  # type: ignore[misc]
+        except (Undecided, TimeIsUp) as doubt:
+            return f"the batch is {batch.status}, and what it had done cannot be had: {doubt}"
+        outcomes = [outcome for content in contents for outcome in self._outcomes(content)]
+        return f"the batch is {batch.status}; of {ITEMS} items it had done {len(outcomes)}"
 
     @staticmethod
     def _outcomes(content: bytes) -> list[tuple[str | None, int | None]]:

@@ -127,12 +127,16 @@ class JobsDialect:
 
     name = "jobs"
     summary = "The project's own: REST and JSON, problem details, Idempotency-Key, Standard Webhooks."
+    endpoints = frozenset({Endpoint.CREATE, Endpoint.STATUS, Endpoint.CANCEL, Endpoint.RESULT, Endpoint.LOOKUP})
     likeness = Contract()
     job_prefix = "job_"
     upload_prefix = "doc_"
 
     def cannot_promise(self, contract: Contract) -> str | None:  # noqa: ARG002  it was made for all of them
         return None
+
+    def words(self, contract: Contract) -> frozenset[str]:
+        return frozenset(contract.status.words.by_state.values())
 
     def result(self, operation: str | None, rows: Sequence[Row]) -> tuple[bytes, bytes | None]:
         return canonical_json({"client_reference": operation, "records": [_row(row) for row in rows]}), None

@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from fake_provider.calls import (
+    EXPIRED,
     Browse,
     Call,
     Cancel,
@@ -60,6 +61,7 @@ from fake_provider.contract import (
 from fake_provider.dialects.openai_batch_document import (
     BATCHES,
     FILES,
+    FINALIZING,
     LONGEST_PAGE,
     MOST_METADATA,
     WORDS,
@@ -115,10 +117,20 @@ class OpenAIBatchDialect:
         create_answer=CreateAnswer.OK_200,
         cancel=CancelTerms(method=CancelMethod.POST),
         status=Status(retry_after=RetryAfter.NONE),
-        result=Result(checksum=False, size=False),
+        result=Result(checksum=False, size=False, partial=True),
+        time_limit_s=_WINDOW_S,
     )
     job_prefix = "batch_"
     upload_prefix = "file-"
+    endpoints = frozenset(
+        {
+            *(Endpoint.CREATE, Endpoint.STATUS, Endpoint.CANCEL, Endpoint.RESULT, Endpoint.LOOKUP),
+            *(Endpoint.UPLOAD, Endpoint.ANNEX),
+        }
+    )
+
+    def words(self, contract: Contract) -> frozenset[str]:  # noqa: ARG002  they are its own
+        return frozenset({*WORDS.values(), FINALIZING, EXPIRED})
 
     def cannot_promise(self, contract: Contract) -> str | None:
         wrong = {
@@ -215,7 +227,7 @@ class OpenAIBatchDialect:
         now: float,
         base_url: str,  # noqa: ARG002  no event holds a URL
     ) -> tuple[str, bytes]:
-        name = kind or f"batch.{WORDS.get(view.state, view.state)}"
+        name = kind or f"batch.{_status(view)}"
         body = {"object": "event", "id": event, "type": name, "created_at": int(now), "data": {"id": view.id}}
         return name, _ENCODE(body)
 
@@ -262,7 +274,7 @@ def _read_file(name: str, *, content: bool) -> Call:
     job, annex = f"batch_{found[2]}", found[1] == "errors"
     if not content:
         return _ReadFile(job=job, annex=annex, endpoint=Endpoint.OTHER)
-    return Fetch(job=job, annex=annex, endpoint=Endpoint.OTHER if annex else Endpoint.RESULT)
+    return Fetch(job=job, endpoint=Endpoint.ANNEX if annex else Endpoint.RESULT)
 
 
 def _read_browse(query: str) -> Call:
@@ -337,11 +349,17 @@ def _line(row: Row) -> bytes:
     return canonical_json(line) + b"\n"
 
 
+def _status(view: JobView) -> str:
+    if view.state == JobState.RUNNING and (view.progress or 0) >= _FINALIZING:
+        return FINALIZING
+    if view.state == JobState.FAILED and view.error is not None and view.error.code == EXPIRED:
+        return EXPIRED
+    return WORDS.get(view.state, view.state)
+
+
 def _batch(view: JobView) -> tuple[str, dict[str, Any]]:
     """Return a batch's status and the batch as written."""
-    status = WORDS.get(view.state, view.state)
-    if view.state == JobState.RUNNING and (view.progress or 0) >= _FINALIZING:
-        status = "finalizing"
+    status = _status(view)
     memo = view.memo or {}
     result, counts = view.result, view.counts
     all_failed = result is not None and bool(result.records) and result.failed == result.records
@@ -349,7 +367,7 @@ def _batch(view: JobView) -> tuple[str, dict[str, Any]]:
     annex = _file_id(view, annex=True) if result is not None and result.annex_size is not None else None
     ended = int(view.updated_at)
     error = None
-    if view.error is not None:
+    if view.error is not None and status != EXPIRED:
         data = [{"code": view.error.code, "line": None, "message": view.error.message, "param": None}]
         error = {"object": "list", "data": data}
     return status, {
@@ -364,11 +382,11 @@ def _batch(view: JobView) -> tuple[str, dict[str, Any]]:
         "error_file_id": main if all_failed else annex,
         "created_at": int(view.created_at),
         "in_progress_at": int(view.started_at) if view.started_at is not None else None,
-        "expires_at": int(view.created_at) + _WINDOW_S,
+        "expires_at": int(view.expires_at or view.created_at + _WINDOW_S),
         "finalizing_at": ended if status == "completed" else None,
         "completed_at": ended if status == "completed" else None,
         "failed_at": ended if status == "failed" else None,
-        "expired_at": None,
+        "expired_at": ended if status == EXPIRED else None,
         "cancelling_at": ended if status in {"cancelling", "cancelled"} else None,
         "cancelled_at": ended if status == "cancelled" else None,
         "request_counts": {

@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fake_provider.calls import EXPIRED
 from fake_provider.contract import Contract
 from fake_provider.lifecycle import JobState
 
-__all__ = ["BATCHES", "FILES", "LONGEST_PAGE", "MOST_METADATA", "WORDS", "describe_batches"]
+__all__ = ["BATCHES", "FILES", "FINALIZING", "LONGEST_PAGE", "MOST_METADATA", "WORDS", "describe_batches"]
 
 FILES: Final = "/v1/files"
 BATCHES: Final = "/v1/batches"
 MOST_METADATA: Final = 16
 LONGEST_PAGE: Final = 100
+FINALIZING: Final = "finalizing"
 WORDS: Final[Mapping[str, str]] = {
     JobState.QUEUED: "validating",
     JobState.RUNNING: "in_progress",
@@ -38,7 +40,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "required": ["id", "object", "endpoint", "input_file_id", "completion_window", "status", "created_at"],
         "properties": {
             "id": _TEXT,
-            "status": {"enum": [*WORDS.values(), "finalizing", "expired"]},
+            "status": {"enum": [*WORDS.values(), FINALIZING, EXPIRED]},
             "output_file_id": _MAYBE_TEXT,
             "error_file_id": _MAYBE_TEXT,
             "completed_at": _MAYBE_NUMBER,

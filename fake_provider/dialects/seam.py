@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 from fake_provider.calls import Call, JobView, Reply
 from fake_provider.contract import Contract
+from fake_provider.facts import Endpoint
 from fake_provider.results import Style
 from fake_provider.wire import Answer, Request
 
@@ -15,10 +16,15 @@ class Dialect(Style, Protocol):
 
     name: str
     summary: str  # one line, for the catalogue
+    endpoints: frozenset[Endpoint]  # what its requests can be for
     likeness: Contract  # what a provider that speaks it promises, where nobody says otherwise
 
     def cannot_promise(self, contract: Contract) -> str | None:
         """Return what in a contract this wire format has no words for, as a reason; None if it can write it all."""
+        ...
+
+    def words(self, contract: Contract) -> frozenset[str]:
+        """Return every word by which the state of a job is told."""
         ...
 
     def read(self, request: Request, contract: Contract) -> Call:

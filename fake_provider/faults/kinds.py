@@ -17,8 +17,16 @@ UNTIL_HEALED: Final = "until_healed"
 
 Places = Mapping[Endpoint, tuple[CommitPoint, ...]]
 
-AT_HTTP: Final = (Endpoint.CREATE, Endpoint.STATUS, Endpoint.CANCEL, Endpoint.RESULT, Endpoint.LOOKUP)
-"""The endpoints of a client's requests."""
+AT_HTTP: Final = (
+    Endpoint.CREATE,
+    Endpoint.STATUS,
+    Endpoint.CANCEL,
+    Endpoint.RESULT,
+    Endpoint.LOOKUP,
+    Endpoint.UPLOAD,
+    Endpoint.ANNEX,
+)
+"""The endpoints of a client's requests. Not every dialect has all of them."""
 
 
 def places(endpoints: Iterable[Endpoint] | Endpoint, *points: CommitPoint) -> Places:

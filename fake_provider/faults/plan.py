@@ -1,7 +1,7 @@
 """Which faults are armed, which occurrence each exchange is, and which faults have struck."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from fake_provider.addresses import EVERY, Address
@@ -26,8 +26,14 @@ Begun = Callable[[Endpoint, int, str | None], object]
 class FaultPlan:
     """All faults of a run. Each counts once, however often it strikes."""
 
-    def __init__(self, faults: Iterable[Fault], *, record: Record) -> None:
+    def __init__(
+        self, faults: Iterable[Fault], *, record: Record, endpoints: Collection[Endpoint] = tuple(Endpoint)
+    ) -> None:
+        """Args:
+        endpoints: what there is to strike at.
+        """
         self._record = record
+        self._endpoints = endpoints
         self._faults: list[Fault] = []
         self._armed: dict[Endpoint, list[tuple[int, Fault]]] = {endpoint: [] for endpoint in Endpoint}
         self._struck: set[int] = set()
@@ -42,6 +48,9 @@ class FaultPlan:
         """Plan one more fault; occurrences count from the start of the run all the same. Return its index."""
         if len(self._faults) >= MAX_FAULTS:
             raise ValueError(f"a run plans at most {MAX_FAULTS} faults")
+        if fault.at.endpoint not in self._endpoints:
+            there_is = ", ".join(each for each in Endpoint if each in self._endpoints)
+            raise ValueError(f"{fault.kind} at {fault.at}: there is no {fault.at.endpoint} here; there is {there_is}")
         index = len(self._faults)
         self._faults.append(fault)
         self._armed[fault.at.endpoint].append((index, fault))

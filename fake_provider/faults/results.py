@@ -26,16 +26,16 @@ __all__ = [
 ]
 
 _P = CommitPoint
-_SERVING = places(Endpoint.RESULT, _P.COMMITTED)
-_ASKED = places(Endpoint.RESULT, _P.RECEIVED)
+_SERVING = places((Endpoint.RESULT, Endpoint.ANNEX), _P.COMMITTED)
+_ASKED = places((Endpoint.RESULT, Endpoint.ANNEX), _P.RECEIVED)
 _TOLD = places((Endpoint.RESULT, Endpoint.STATUS, Endpoint.CREATE), _P.COMMITTED)
 """A result that is part of the job is harmed where the job is told."""
 
 
 def _harm(course: Course, change: Callable[[bytes], bytes]) -> bool:
-    """Change the result's bytes, in its own answer or inside the job; what was stated of it stays as it was."""
+    """Change the bytes that are served, or the result's inside the job; what was stated of them stays as it was."""
     reply, view = course.reply, course.view
-    if isinstance(reply, Served) and not reply.annex:
+    if isinstance(reply, Served):
         course.reply_with(msgspec.structs.replace(reply, body=change(reply.body)))
         return True
     if view is not None and view.result is not None and view.result.inline is not None:

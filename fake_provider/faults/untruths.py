@@ -76,8 +76,8 @@ class UnknownState(Fault):
     word: str = Field("on_hold", pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", description="The state it shows.")
 
     def strike(self, course: Course) -> bool:
-        words = course.world.contract.status.words
-        if course.view is None or self.word in {*JobState, *words.by_state.values()}:
+        known = course.world.dialect.words(course.world.contract)
+        if course.view is None or self.word in {*JobState, *known}:
             return False
         course.show(state=self.word, result=None, error=None)
         return True

@@ -322,8 +322,9 @@ def leads_to_kind(kind: str) -> tuple[Lead, ...]:
 
 @cache
 def stories() -> tuple[Lead, ...]:
-    """The stories of the catalogue, as beginnings."""
-    return tuple(Lead(edges=(), opening=story) for story in load_catalogue().values())
+    """The stories of the catalogue that can be simulated, as beginnings."""
+    told = (story for story in load_catalogue().values() if "simulated" in story.modes)
+    return tuple(Lead(edges=(), opening=story) for story in told)
 
 
 def _kinds(story: Scenario) -> set[str]:

@@ -111,6 +111,7 @@ _PROMISES: Final = st.fixed_dictionaries(
             checksum=_mostly(True, False),
             size=_mostly(True, False),
             record_count=_mostly(True, False),
+            partial=st.booleans(),
         ),
         "webhooks": st.builds(Webhooks, enabled=st.booleans(), progress_events=st.booleans()),
     }
@@ -151,7 +152,11 @@ def faults(*, operations: int, workers: int) -> st.SearchStrategy[AnyFault]:
         for endpoint in _ENDPOINTS
     ]
     by_kind = [
-        [_of_kind(kind, endpoint, who, hosts) for endpoint in Endpoint if endpoint in kind.strikes_at]
+        [
+            _of_kind(kind, endpoint, who, hosts)
+            for endpoint in Endpoint
+            if endpoint in kind.strikes_at and endpoint in _ENDPOINTS
+        ]
         for kind in KINDS.values()
     ]
     # Places that every run comes by as often as kinds that have one place only.

@@ -234,7 +234,13 @@ class FinishedResultNotLost(Rule):
         if operation.decided is not None or fact.state in {"result_collecting", "human_decision_required"}:
             return
         intact = next(
-            (each for each in result_reads(operation) if self.world.intact(each) and self.world.surely_read(each)), None
+            (
+                each
+                for each in result_reads(operation)
+                if self.world.intact(each) and not self._is_partial(each) and self.world.surely_read(each)
+                if not self._lacks_annex(operation)
+            ),
+            None,
         )
         success = (
             terminal
@@ -258,6 +264,20 @@ class FinishedResultNotLost(Rule):
                 proof.ended,
                 entry,
             )
+
+    @staticmethod
+    def _lacks_annex(operation: Operation) -> bool:
+        """Whether what lies beside the result was asked for and did not come undamaged: then the rest is not whole."""
+        last = operation.calls.get(Endpoint.ANNEX, [])[-1:]
+        return any(
+            each.status != 200 or not each.in_hand or any(kind.startswith("result_") for kind in each.faults)
+            for each in last
+        )
+
+    def _is_partial(self, exchange: Exchange) -> bool:
+        """Whether what came was what a job had done that ended early: it is no finished result."""
+        job = self.world.jobs.get(exchange.result.job) if exchange.result is not None else None
+        return job is not None and job.state in {"cancelled", "failed"}
 
     def _is_foreign(self, operation: Operation, exchange: Exchange) -> bool:
         """Whether what an exchange was about is another operation's job, so that it is right not to take it."""

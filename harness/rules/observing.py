@@ -286,7 +286,8 @@ class TimedOutOnlyAfterDeadline(DeadlineClaim):
 
 @rule(id="result-read-only-after-success", requirement="W4.5", needs=Needs.WIRE)
 class ResultReadOnlyAfterSuccess(Rule):
-    """A result is fetched only after an answer or a webhook showed that the job succeeded.
+    """A result is fetched only after an answer or a webhook showed that the job succeeded, or that it ended early where
+    the contract keeps what was done until then.
 
     Progress is for operators: 100 % is not done, and only a terminal state steers the workflow. (After a webhook alone,
     ``final-read-before-success`` judges.)
@@ -301,6 +302,8 @@ class ResultReadOnlyAfterSuccess(Rule):
         self.judged += 1
         if "succeeded" in operation.shown or "job.succeeded" in operation.events or operation.decided is not None:
             return
+        if self.world.contract.result.partial and {"cancelled", "failed"} & operation.shown.keys():
+            return  # what was done until then
         if self.first_time(operation.id):
             reads = operation.calls.get(Endpoint.STATUS)
             status = reads[-1] if reads else None

@@ -34,7 +34,7 @@ def explain(result: Result) -> str:
 def test_it_passes_in_virtual_time(name: str) -> None:
     scenario = CATALOGUE[name]
     if "simulated" not in scenario.modes:
-        pytest.skip("this story needs real processes")
+        pytest.skip(f"this story runs {', '.join(scenario.modes)}")
     result = run(scenario, resolve(), mode="simulated")
     assert result.outcome.verdict is Verdict.PASS, explain(result)
     assert result.outcome.faults_struck == result.outcome.faults_planned

@@ -497,6 +497,50 @@ def test_a_result_states_no_more_than_was_promised(play: Play) -> None:
     play(story, contract={"result": {"checksum": False, "size": False, "record_count": False}})
 
 
+@pytest.mark.parametrize(("partial", "records"), [(True, 5), (False, None)])
+def test_a_cancelled_job_keeps_what_it_had_done_where_the_contract_says_so(
+    play: Play, partial: bool, records: int | None
+) -> None:
+    async def story(world: World, jobs: Jobs) -> None:
+        job = await jobs.created()
+        await asyncio.sleep(1)
+        told = (await jobs.cancel(job)).json()
+        assert told["status"] == "cancelled"
+        assert (told["result"] or {}).get("records") == records
+        answer = await jobs.result(job)
+        assert answer.status_code == (200 if partial else 410)
+        assert not partial or [row["id"] for row in answer.json()["records"]] == [f"r{n}" for n in range(1, 6)]
+
+    contract = {"cancel": {"effect": "confirmed"}, "result": {"partial": partial}}
+    play(story, contract=contract, work={"default": Work(records=10, takes_s=2)})
+
+
+def test_a_job_whose_time_is_over_fails_and_says_so(play: Play) -> None:
+    async def story(world: World, jobs: Jobs) -> None:
+        job = await jobs.created()
+        await asyncio.sleep(2.9)
+        assert (await jobs.status(job)).json()["status"] == "running"
+        await asyncio.sleep(0.2)
+        told = (await jobs.status(job)).json()
+        assert (told["status"], told["error"]["code"], told["result"]) == ("failed", "expired", None)
+
+    world = play(story, contract={"time_limit_s": 3}, work={"default": Work(takes_s=9)})
+    assert [(moved.after, moved.cause) for moved in world.of(JobMoved)][-1] == ("failed", "expiry")
+
+
+def test_a_job_that_a_fault_held_back_past_its_time_fails_once_that_is_healed(play: Play) -> None:
+    async def story(world: World, jobs: Jobs) -> None:
+        job = await jobs.created()
+        await jobs.cancel(job)
+        await asyncio.sleep(9)
+        world.boundary.plan.heal()
+        await asyncio.sleep(1)
+        assert (await jobs.status(job)).json()["status"] in {"failed", "cancelled"}
+
+    fault = {"kind": "cancel_never_confirmed", "at": "cancel#1:received"}
+    play(story, fault, contract={"time_limit_s": 3}, work={"default": Work(takes_s=60)})
+
+
 def test_a_result_of_a_job_that_has_none(play: Play) -> None:
     async def story(world: World, jobs: Jobs) -> None:
         job = await jobs.created()
@@ -514,6 +558,7 @@ def test_a_result_of_a_job_that_has_none(play: Play) -> None:
     ("contract", "complaint"),
     [
         ({"create_answer": "synchronous", "webhooks": {"enabled": True}}, "a synchronous create has no webhooks"),
+        ({"create_answer": "synchronous", "time_limit_s": 5}, "a synchronous create takes no time"),
         ({"lookup": {"lag_s": 1}}, "a look-up with a lag cannot be authoritative"),
         ({"lookup": {"by": "none", "authoritative": False, "lag_s": 1}}, "there is no look-up to lag"),
         (

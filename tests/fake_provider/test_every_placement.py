@@ -10,7 +10,8 @@ import httpx2
 import msgspec
 import pytest
 
-from fake_provider.facts import AnswerEnded, EventDelivered, EventSent, FaultStruck, JobCreated, RequestSent
+from fake_provider.dialects import DIALECTS
+from fake_provider.facts import AnswerEnded, Endpoint, EventDelivered, EventSent, FaultStruck, JobCreated, RequestSent
 from fake_provider.faults import KINDS
 from fake_provider.lifecycle import TERMINAL
 from fake_provider.presets import PRESETS
@@ -18,12 +19,14 @@ from fake_provider.presets import PRESETS
 if TYPE_CHECKING:
     from tests.fake_provider.conftest import Jobs, Play, World
 
-HOST_KINDS = {"kill", "stop", "write_refused"}  # their own tests have hosts
+ENDPOINTS = {*DIALECTS["jobs"].endpoints, Endpoint.WEBHOOK}
+HOST_KINDS = {"clock_skewed", "kill", "stop", "write_refused"}  # their own tests have hosts
 PLACEMENTS = [
     (name, f"{endpoint}#1:{point}")
     for name, cls in KINDS.items()
     if name not in HOST_KINDS
     for endpoint, points in cls.strikes_at.items()
+    if endpoint in ENDPOINTS
     for point in points
 ]
 

@@ -15,10 +15,11 @@ from pydantic import TypeAdapter
 
 from fake_provider.boundary import Boundary
 from fake_provider.clock import ManualClock, SystemClock
-from fake_provider.contract import Contract, Webhooks
+from fake_provider.contract import Cancel as CancelTerms
+from fake_provider.contract import CancelMethod, Contract, Webhooks
 from fake_provider.dialects import DIALECTS
 from fake_provider.engine import Attempt, Engine
-from fake_provider.facts import EventSent, JobCreated, JobMoved, ProviderFact, RequestSent
+from fake_provider.facts import EventSent, FaultStruck, JobCreated, JobMoved, ProviderFact, RequestSent
 from fake_provider.faults import AnyFault
 from fake_provider.respx_router import ProviderRouter
 from fake_provider.server import Server
@@ -243,6 +244,110 @@ def test_cancelling_is_accepted_and_comes_true(play: Callable[..., Place]) -> No
             await client.batches.cancel("batch_0")
 
     play(story)
+
+
+@pytest.mark.parametrize(("after_s", "done"), [(0.2, 0), (1.5, 4), (1.9, 5)])
+def test_a_batch_that_is_cancelled_keeps_what_it_had_done(
+    play: Callable[..., Place], after_s: float, done: int
+) -> None:
+    async def story(client: AsyncOpenAI, place: Place) -> None:
+        made = await create(client)
+        await place.pass_time(after_s)
+        await client.batches.cancel(made.id)
+        await place.pass_time(1)
+        cancelled = await client.batches.retrieve(made.id)
+        assert cancelled.status == "cancelled"
+        counts = cancelled.request_counts
+        assert counts is not None
+        good, bad = await rows(client, cancelled.output_file_id), await rows(client, cancelled.error_file_id)
+        assert (counts.total, counts.completed, counts.failed) == (6, len(good), len(bad))
+        assert len(good) + len(bad) == done
+        assert (cancelled.output_file_id is None) == (not good)
+
+    # The cancel is carried out at once, so that it is what was done when it came.
+    contract = LIKENESS.model_copy(update={"cancel": CancelTerms(method=CancelMethod.POST, takes_s=0)})
+    place = play(story, work=Work(records=3, failed_items=2), contract=contract)
+    (line,) = place.boundary.ledger(place.clock.now())
+    assert (line.state, line.result_sha256) == ("cancelled", None), "it is no result of a job that succeeded"
+
+
+def test_a_batch_whose_time_is_over_has_expired_and_keeps_what_it_had_done(play: Callable[..., Place]) -> None:
+    async def story(client: AsyncOpenAI, place: Place) -> None:
+        made = await create(client)
+        assert made.expires_at == made.created_at + 3
+        await place.pass_time(2.9)
+        assert (await client.batches.retrieve(made.id)).status == "in_progress"
+        await place.pass_time(0.1)
+        expired = await client.batches.retrieve(made.id)
+        assert (expired.status, expired.expired_at) == ("expired", made.expires_at)
+        assert expired.errors is None
+        assert expired.failed_at is None
+        assert expired.request_counts is not None
+        assert (expired.request_counts.total, expired.request_counts.completed) == (6, 4)
+        assert len(await rows(client, expired.output_file_id)) == 4
+        (attempt,) = place.received
+        assert json.loads(attempt.body)["type"] == "batch.expired"
+        with pytest.raises(openai.ConflictError):
+            await client.batches.cancel(made.id)
+
+    contract = LIKENESS.model_copy(update={"time_limit_s": 3, "webhooks": Webhooks(enabled=True)})
+    place = play(story, work=Work(takes_s=4), contract=contract)
+    (ended,) = [fact for fact in place.facts if isinstance(fact, JobMoved) and fact.before == "running"]
+    assert (ended.after, ended.cause) == ("failed", "expiry")
+
+
+def test_a_batch_that_is_done_in_time_does_not_expire() -> None:
+    async def story(client: AsyncOpenAI, place: Place) -> None:
+        made = await create(client)
+        await place.pass_time(9)
+        assert (await client.batches.retrieve(made.id)).status == "completed"
+
+    contract = LIKENESS.model_copy(update={"time_limit_s": 2})
+    asyncio.run(_through_respx(story, Place(work=Work(takes_s=2), contract=contract)))
+
+
+@pytest.mark.parametrize("fault", ["answer_lost", "request_lost"])
+def test_an_upload_is_struck_and_sent_again(play: Callable[..., Place], fault: str) -> None:
+    async def story(client: AsyncOpenAI, place: Place) -> None:
+        hasty = client.with_options(timeout=0.05)
+        with pytest.raises(openai.APITimeoutError):
+            await upload(hasty)
+        kept = await upload(client)
+        assert (await client.files.retrieve(kept)).status == "processed"
+
+    point = "committed" if fault == "answer_lost" else "received"
+    place = play(story, {"kind": fault, "at": f"upload#1:{point}"})
+    assert [fact.kind for fact in place.facts if isinstance(fact, FaultStruck)] == [fault]
+
+
+def test_the_errors_of_a_batch_are_struck_and_its_output_is_not(play: Callable[..., Place]) -> None:
+    async def story(client: AsyncOpenAI, place: Place) -> None:
+        made = await create(client)
+        await place.pass_time(3)
+        done = await client.batches.retrieve(made.id)
+        assert len(await rows(client, done.output_file_id)) == 4
+        errors = done.error_file_id or ""
+        with pytest.raises(openai.InternalServerError):
+            await client.files.content(errors)
+        short = (await client.files.content(errors)).content
+        with pytest.raises(openai.NotFoundError):
+            await client.files.content(errors)
+        whole = (await client.files.content(errors)).content
+        assert (short, len(short)) == (whole[: len(short)], len(whole) // 2)
+
+    faults = (
+        {"kind": "server_error", "at": "annex#1:received", "status": 502},
+        {"kind": "result_cut_short", "at": "annex#2:committed"},
+        {"kind": "result_expired", "at": "annex#3:received"},
+    )
+    place = play(story, *faults, work=Work(records=3, failed_items=2))
+    assert len([fact for fact in place.facts if isinstance(fact, FaultStruck)]) == 3
+
+
+def test_a_fault_at_a_request_that_a_dialect_does_not_have_is_refused() -> None:
+    faults = FAULTS.validate_python([{"kind": "answer_lost", "at": "upload#1:committed"}])
+    with pytest.raises(ValueError, match="there is no upload here; there is create, status"):
+        Boundary(Contract(), base_url="http://provider.test", random=Random(1), record=print, faults=faults)
 
 
 def test_batches_are_listed_newest_first_a_page_at_a_time(play: Callable[..., Place]) -> None:

@@ -56,8 +56,21 @@ def test_a_story_that_sets_a_clock_does_not_apply_to_a_process() -> None:
     assert why_not_process(story(), ()) is None
 
 
+def spoken(scenario: Scenario) -> str:
+    """The dialect of those that a story is for."""
+    return "openai-batch" if scenario.modes == ("patched",) else "jobs"
+
+
+@pytest.mark.parametrize("endpoint", ["upload", "annex"])
+def test_a_fault_is_placed_where_the_dialect_has_a_request(endpoint: str) -> None:
+    told = story(faults=[{"kind": "answer_lost", "at": f"{endpoint}#1:committed"}])
+    assert f"the endpoint {endpoint}, which the dialect jobs" in str(why_not(told, ()))
+    assert why_not(told, (), "openai-batch") is None
+    assert why_not_patched(told, OPENAI) is None
+
+
 def test_every_story_of_the_catalogue_applies_to_a_client_that_can_do_everything() -> None:
-    assert [name for name, each in load_catalogue().items() if why_not(each, get_args(Capability))] == []
+    assert [name for name, each in load_catalogue().items() if why_not(each, get_args(Capability), spoken(each))] == []
 
 
 # -- patched

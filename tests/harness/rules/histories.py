@@ -299,6 +299,10 @@ class Story:
             served = ResultRead(job=job, operation="op-1", exchange=self._exchange, sha256=sha, size_bytes=10, time=1)
         return self.call(Endpoint.RESULT, job=job, served=served, answer={"status": status, "job": None}, **more)
 
+    def annex(self, *, status: int = 200, job: str = "job-1", **more: Any) -> Self:
+        """A read of what lies beside the result."""
+        return self.call(Endpoint.ANNEX, job=job, answer={"status": status, "job": None}, **more)
+
     def elsewhere(self, *, credential: str | None) -> Self:
         """A request to another origin."""
         request = {"credential": credential, "origin": "http://elsewhere.test", "path": "/result"}

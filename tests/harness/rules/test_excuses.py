@@ -334,6 +334,37 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.create().told("cancel").cancel().clock_set(3600, at=0.1).ended(at=60),
     ),
     (
+        "result-read-only-after-success",
+        "the contract keeps what a job had done that ended early",
+        lambda s: s.under(result={"partial": True}).create().moved("cancelled").poll("cancelled", at=1).fetch(),
+        lambda s: s.create().moved("cancelled").poll("cancelled", at=1).fetch(),
+    ),
+    (
+        "result-read-only-after-success",
+        "the job was seen to have ended early, and is not running still",
+        lambda s: s.under(result={"partial": True}).create().moved("failed").poll("failed", at=1).fetch(),
+        lambda s: s.under(result={"partial": True}).create().poll(at=1).fetch(),
+    ),
+    (
+        "finished-result-not-lost",
+        "what came was what a cancelled job had done",
+        lambda s: (
+            s.under(result={"partial": True})
+            .create()
+            .moved("cancelled")
+            .poll("cancelled", at=1)
+            .fetch()
+            .claimed("cancelled")
+        ),
+        lambda s: s.succeeds().claimed("cancelled"),
+    ),
+    (
+        "finished-result-not-lost",
+        "what lies beside the result came damaged",
+        lambda s: s.succeeds().annex(faults=("result_cut_short",)).claimed("result_validation_failed"),
+        lambda s: s.succeeds().annex().claimed("result_validation_failed"),
+    ),
+    (
         "webhook-out-of-time-refused",
         "by a clock that is wrong it may be in time",
         lambda s: s.create().clock_set(-600).webhook(skew=-600),
