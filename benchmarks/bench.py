@@ -151,7 +151,10 @@ def pairs() -> None:
     """Every pair of faults in the core scenarios."""
     found = sweep(resolve(), [find(name) for name in CORE], faults=2)
     for story in found.stories:
-        print(f"pairs: {story.scenario}: {story.placements} placements, {story.pruned} pruned, {story.runs_made} runs")
+        print(
+            f"pairs: {story.scenario}: {story.placements} placements, {story.pruned} pruned ({story.same_reaction} by "
+            f"reaction, {story.same_situation} by situation, {story.audited} audited), {story.runs_made} runs"
+        )
     runs = sum(story.runs_made for story in found.stories)
     print(f"pairs: {found.verdict}, {runs} runs in {found.seconds:.0f} s (aim under 60 s on 2 cores)")
 

@@ -157,6 +157,13 @@ class Boundary:
         mail = self.mail.outbox.fingerprint(), self.mail.held()
         return _FINGERPRINT.encode((self.provider.fingerprint(), *mail))
 
+    def outlook(self, now: float) -> tuple[object, dict[str, float]]:
+        """Return what everything on this side of the network will go on from, but for faults, and what the clock alone
+        will change. See :meth:`Provider.outlook`.
+        """
+        provider, ends = self.provider.outlook(now)
+        return (provider, self.mail.outbox.outlook(now), self.mail.held(), self._heal_due), ends
+
     def store_point(self, *, worker: str, operation: str, state: str, point: CommitPoint, now: float) -> StoreFate:
         """Return what strikes at a client's durable write: ask with ``received`` before and ``committed`` after it.
 

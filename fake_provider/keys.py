@@ -1,6 +1,7 @@
 """Which idempotency keys the provider has seen, and what it does when one comes again."""
 
 from collections.abc import Callable
+from hashlib import sha256
 
 from fake_provider.calls import Create, JobView, Problem, Refused
 from fake_provider.contract import Idempotency, InFlight, Mechanism, OtherBody
@@ -118,6 +119,19 @@ class KeyBook:
             return False
         del self._keys[name]
         return True
+
+    def outlook(self, now: float) -> tuple[object, dict[str, float]]:
+        """Return what the book will go by, and when each key ends, in seconds from now. See ``Provider.outlook``."""
+        keys = [
+            (token, sha256(key.canonical).hexdigest(), key.view and (key.view.id, key.view.state), key.expires_at > now)
+            for (_, token, _), key in self._keys.items()
+        ]
+        ends = {
+            f"key {number}": key.expires_at - now
+            for number, key in enumerate(self._keys.values())
+            if key.expires_at > now
+        }
+        return keys, ends
 
     def fingerprint(self) -> list[tuple[str, bytes, float, str | None]]:
         """Return what the book will go by: each key with its body, its lifetime and the state it was first told of."""

@@ -78,6 +78,20 @@ class LedgerLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     failed_items: int | None = None
 
 
+_GONE_ON_FROM: Final = (
+    "id",
+    "operation",
+    "token",
+    "state",
+    "synchronous",
+    "reads",
+    "partial_effects",
+    "stuck",
+    "hidden",
+)
+"""Of a job, what decides what is answered about it, but for the times at which it moves."""
+
+
 class Provider:
     """All jobs of one provider, and what it does when called."""
 
@@ -505,6 +519,23 @@ class Provider:
         ]
         answered_for = [number[id(job)] for job in self._jobs.values()]
         return jobs, answered_for, self._next_id is not None, self.keys.fingerprint(), self.uploads.fingerprint()
+
+    def outlook(self, now: float) -> tuple[object, dict[str, float]]:
+        """Return all that the provider will go on from, in types of JSON, and what the clock alone will change: its
+        name, and in how many seconds. What is past is not in it; providers that agree in both do the same from here on.
+        """
+        number = {id(job): index for index, job in enumerate(self._books)}
+        jobs = [[getattr(job, field) for field in _GONE_ON_FROM] for job in self._books]
+        answers_to = [(name, number[id(job)]) for name, job in self._jobs.items()]
+        keys, ends = self.keys.outlook(now)
+        for due, _, job, state in self._due:
+            if self._still_due(job, state):
+                ends[f"job {number[id(job)]} {state or 'ends'}"] = due - now
+        for job in self._books:
+            shown = job.created_at + self.contract.lookup.lag_s
+            if shown > now:
+                ends[f"job {number[id(job)]} shown"] = shown - now
+        return (jobs, answers_to, self._next_id is not None, keys, self.uploads.fingerprint()), ends
 
     def ledger(self, now: float) -> list[LedgerLine]:
         """Return every job in order of creation, as it truly is at ``now``."""

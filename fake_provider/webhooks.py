@@ -130,6 +130,17 @@ class Outbox:
             for due, _, each in sorted(self._due)
         ]
 
+    def outlook(self, now: float) -> object:
+        """Return what is still to be delivered, in types of JSON, and in how many seconds."""
+        return [
+            {
+                "in_s": round(max(0.0, due - now), 4),
+                "event": (each.event.id, each.event.type, each.event.operation, each.event.genuine),
+                "delivery": (each.attempt, each.skew_s, each.rotated, each.exempt, each.lost, each.frozen is None),
+            }
+            for due, _, each in sorted(self._due, key=lambda item: item[:2])
+        ]
+
     def prepare(self, pending: Pending, now: float) -> Attempt:
         """Sign one delivery, as it leaves at ``now``."""
         event, number = pending.event, next(self._deliveries)

@@ -222,6 +222,7 @@ def explore(
 @click.option("--faults", type=click.IntRange(1, 3), default=1, show_default=True, help="Most faults in one run.")
 @click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
 @click.option("--thorough", is_flag=True, help="Two faults and more: with all parameters too, and lasting.")
+@click.option("--no-prune", is_flag=True, help="Let no run stand for another one.")
 @click.option("--cores", type=click.IntRange(min=1), help="Processes to use; as many as there are cores if left out.")
 @click.option("--most-runs", type=click.IntRange(min=1), help="Make no more runs than this, and count the rest.")
 @click.option(
@@ -241,6 +242,7 @@ def sweep(
     faults: int,
     seed: int | None,
     thorough: bool,
+    no_prune: bool,
     cores: int | None,
     most_runs: int | None,
     save: Path,
@@ -264,6 +266,7 @@ def sweep(
                 faults=faults,
                 seed=seed,
                 thorough=thorough,
+                prune=not no_prune,
                 cores=cores,
                 most_runs=most_runs,
                 save=save,
@@ -271,7 +274,7 @@ def sweep(
             )
         words = ["jobsworth", "sweep", under_test.name, *(f"--scenario={name}" for name in names), f"--faults={faults}"]
         words += [f"--seed={seed}"] * (seed is not None) + [f"--most-runs={most_runs}"] * (most_runs is not None)
-        words += ["--thorough"] * thorough
+        words += ["--thorough"] * thorough + ["--no-prune"] * no_prune
         report = swept(under_test.name, seed or 0, found, reproduce=shlex.join(words))
         screen.sweep(report)
         notes = {"runs made": str(report.runs_made), "places": str(report.placements)}

@@ -219,7 +219,7 @@ class Course:
     # -- commands
 
     async def _submit(self, step: Submit) -> None:
-        fingerprint = _digest(json.dumps(step.request, sort_keys=True, separators=(",", ":")).encode())
+        fingerprint = _fingerprint(step)
         first = self._requests.setdefault(step.operation, fingerprint)
         order = _Order("submit", step.operation, {"request": step.request}, fingerprint, changed=fingerprint != first)
         await self._command(order, step.worker)
@@ -262,6 +262,25 @@ class Course:
             return None
         jobs = [line.job for line in self.boundary.ledger(self._clock.now()) if line.operation == step.operation]
         return jobs[-1] if jobs else None
+
+    def to_come(self) -> object:
+        """What the story still holds, in types of JSON: the commands given and not taken, and the steps that follow."""
+        now = self.now()
+        waiting = [
+            (*key, given.worker, self.stage.is_living(given.worker) and self._lives.get(given.worker) == given.life)
+            for key, given in self._open.items()
+            if not given.done.done()
+        ]
+        steps = [
+            (
+                round(step.at - now, 4),
+                step.model_dump(exclude={"at", "parameters"}),
+                _fingerprint(step) if isinstance(step, Submit) else None,
+            )
+            for step in self.scenario.steps
+            if step.at >= now
+        ]
+        return sorted(self._given), waiting, steps
 
     def _first_worker(self) -> str | None:
         living = [worker for worker in self.scenario.worker_ids if self.stage.is_living(worker)]
@@ -476,6 +495,10 @@ class _Given:
     worker: str
     life: int
     done: asyncio.Future[Any]
+
+
+def _fingerprint(step: Submit) -> str:
+    return _digest(json.dumps(step.request, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _digest(data: bytes) -> str:

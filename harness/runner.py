@@ -15,10 +15,11 @@ from random import Random
 from types import TracebackType
 from typing import Any, Final, Self, get_args
 
-from msgspec import structs
+import msgspec
 
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock, SystemClock
+from fake_provider.contract import ResultKind
 from fake_provider.engine import Engine
 from fake_provider.lifecycle import TERMINAL, JobState
 from harness.applicability import retold, sets_a_clock, why_not, why_not_patched, why_not_process
@@ -32,7 +33,7 @@ from harness.rules.judge import Judge
 from harness.simulation import SimulatedClock, SimulationError, SimulationLoop
 from harness.stage import Notebook, SubjectBroken, SubjectError, Terms
 from harness.standstill import Standstill
-from harness.subject import Capability
+from harness.subject import Capability, Outlook
 from harness.subjects.in_process import BASE_URL, SimulatedStage
 from harness.subjects.one_shot import OneShotStage
 from harness.subjects.process import ProcessStage
@@ -45,6 +46,7 @@ __all__ = [
     "PatchedSimulation",
     "Result",
     "Simulation",
+    "WorldOutlook",
     "capabilities_of",
     "run",
     "run_many",
@@ -65,6 +67,9 @@ REAL_TIME_TRIES: Final = 3
 
 _BEARABLE_STANDSTILL: Final = 0.25
 """The part of a client's request time-out that the machine may stand still without a part in what comes."""
+
+_DIGITS: Final = 4
+"""Of seconds: finer than any wait of a client, coarser than the last digits of the time of day."""
 
 _FOR_PEOPLE: Final[tuple[Capability, ...]] = ("decide", "reconcile")
 
@@ -249,6 +254,12 @@ def _run(job: Job) -> Result:
 # -- virtual time
 
 
+class WorldOutlook(Outlook, frozen=True, kw_only=True):
+    """What a whole run will go on from. ``dues``: as ``ends``, what happens at the provider without anyone calling."""
+
+    dues: Mapping[str, float]
+
+
 class Simulation:
     """One run in virtual time, driven from ordinary code. A context manager: leaving it throws the hosts away."""
 
@@ -314,6 +325,25 @@ class Simulation:
     def now(self) -> float:
         """Virtual seconds since the start."""
         return self.loop.time()
+
+    def outlook(self) -> WorldOutlook | None:
+        """What everything will go on from, the exchanges under way and the hands of frozen workers left out; None if a
+        client does not say.
+        """
+        if self.scenario.contract.result.kind is ResultKind.SIGNED_URL:
+            return None  # the links that the clients hold end by themselves, and nobody counts them
+        clients = self._stage.outlook()
+        if clients is None:
+            return None
+        provider, dues = self.course.boundary.outlook(self._clock.now())
+        timers = [(host, round(in_s, _DIGITS)) for host, in_s in self.loop.timers()]
+        state = (clients.state, provider, timers, self.course.to_come())
+        # Written down at once: what a client shows of itself may change under our hands.
+        return WorldOutlook(state=msgspec.Raw(msgspec.json.encode(state)), ends=clients.ends, dues=dues)
+
+    def restart_randomness(self) -> None:
+        """From here on the clients draw what they would draw in any other run that is as far."""
+        self._stage.restart_randomness()
 
     @property
     def capabilities(self) -> Collection[Capability]:
@@ -444,7 +474,9 @@ async def _run_process(job: Job) -> Result:
             return result
         if tries == REAL_TIME_TRIES:
             why = f"this machine stood still for {standstill.longest_s:.1f} s meanwhile, at the last of {tries} tries"
-            return replace(result, outcome=structs.replace(result.outcome, reason=f"{result.outcome.reason}; {why}"))
+            return replace(
+                result, outcome=msgspec.structs.replace(result.outcome, reason=f"{result.outcome.reason}; {why}")
+            )
 
 
 async def _run_process_once(job: Job) -> Result:

@@ -126,6 +126,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._settling: list[asyncio.Future[None]] = []
         self._callbacks_at_this_instant = 0
         self._complaints: list[str] = []
+        self._before_time_passes: list[Callable[[], object]] = []
         self.set_exception_handler(self._complain)
         _refuse_real_io_of_hosts()
 
@@ -138,6 +139,19 @@ class SimulationLoop(asyncio.BaseEventLoop):
         waiter: asyncio.Future[None] = self.create_future()
         self._settling.append(waiter)
         await waiter
+
+    def before_time_passes(self, callback: Callable[[], object]) -> None:
+        """Call ``callback`` at the end of each instant, when nothing more happens in it."""
+        self._before_time_passes.append(callback)
+
+    def timers(self) -> list[tuple[str, float]]:
+        """What living hosts wait for: the host, and in how many seconds it comes."""
+        waiting = []
+        for handle in self._scheduled:
+            host = handle._context.get(_HOST)  # type: ignore[attr-defined]  # noqa: SLF001
+            if host is not None and host.alive and not handle.cancelled():
+                waiting.append((host.name, handle.when() - self._now))
+        return sorted(waiting)
 
     def requeue(self, handles: "deque[Handle]") -> None:
         """Put callbacks back that were held."""
@@ -222,6 +236,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
             raise Deadlock(f"at t={self._now:.3f}s every task waits and nothing is scheduled")
         due = scheduled[0].when()
         if due > self._now:  # a timer of no seconds lets no time pass
+            for callback in self._before_time_passes:
+                callback()
             self._now = due
             self._callbacks_at_this_instant = 0
         while scheduled and scheduled[0].when() <= self._now:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what a host is given is made elsewhere
 __all__ = [
     "REST_STATES",
     "STATES",
+    "Candid",
     "Capability",
     "Claim",
     "Client",
@@ -28,6 +29,7 @@ __all__ = [
     "HostClock",
     "LeaseNote",
     "Note",
+    "Outlook",
     "Recorded",
     "Recording",
     "Refused",
@@ -179,6 +181,26 @@ class WebhookReceiver(Protocol):
     async def webhook(self, headers: Mapping[str, str], body: bytes) -> int:
         """Take one delivery; return the HTTP status to answer it with."""
         ...
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What something will go on from. Two moments that agree in it are followed by the same, if the same happens then.
+
+    ``state``: all that decides what is done next, in types of JSON: what is kept and what only the process knows,
+    without what is past. Times in it are in seconds from now. Ids of 16 hexadecimal digits and more are compared by
+    where they come up again, not as they are.
+    ``ends``: what the clock alone will change, such as deadlines, by name: in so many seconds, all of them to come.
+    """
+
+    state: Any
+    ends: Mapping[str, float]
+
+
+@runtime_checkable
+class Candid(Protocol):
+    """A client that says what it will go on from, so that a sweep need not try a fault twice in the same situation."""
+
+    def outlook(self) -> Outlook: ...
 
 
 Factory = Callable[[Host], Client]

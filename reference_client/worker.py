@@ -82,6 +82,7 @@ class Worker:
         """Outcomes that the store would not take while the lease lasted. Should the operation come to this worker
         again before anyone else had it, they are still true.
         """
+        self._insisting: dict[str, int] = {}  # by operation: how often the store has refused the write under way
 
     # from outside
 
@@ -96,6 +97,10 @@ class Worker:
         """Take no new work; :meth:`run` returns when what is in hand is at a resting place."""
         self._stopping = True
         self.wake()
+
+    def memory(self) -> object:
+        """What this worker knows that its store does not, in types of JSON; without the bursts under way."""
+        return sorted(self._in_hand), dict(self._insisting), self._refused, self._wake_kept, self._stopping
 
     async def run(self) -> None:
         """Work until stopped."""
@@ -225,17 +230,20 @@ class Worker:
             StoreRefused: when the lease has run out over it.
         """
         tries = 0
-        while True:
-            try:
-                return await write()
-            except StoreRefused:
-                wait_s = min(_REFUSED_CAP_S, _REFUSED_FIRST_S * 2**tries)
-                if await self.store.now() + wait_s >= lease.until:
-                    if step is not None and step.operation.in_flight is None:
-                        self._in_hand[lease.operation_id] = step
-                    raise
-                tries += 1
-                await self._clock.sleep(wait_s)
+        try:
+            while True:
+                try:
+                    return await write()
+                except StoreRefused:
+                    wait_s = min(_REFUSED_CAP_S, _REFUSED_FIRST_S * 2**tries)
+                    if await self.store.now() + wait_s >= lease.until:
+                        if step is not None and step.operation.in_flight is None:
+                            self._in_hand[lease.operation_id] = step
+                        raise
+                    tries = self._insisting[lease.operation_id] = tries + 1
+                    await self._clock.sleep(wait_s)
+        finally:
+            self._insisting.pop(lease.operation_id, None)
 
     def _refusal_wait_s(self, error: StoreRefused) -> float:
         _LOG.info("%s: the store refuses: %s", self.name, error)

@@ -6,7 +6,7 @@ because of the first are reached as well. It ends by itself, since a run passes 
 
 A single fault is tried with all its parameters, once and until healed. Two or more are *plain* unless the sweep is
 thorough: each kind with one choice of parameters, striking once. Not every placement needs a run. These are *pruned*,
-and counted:
+and counted; the last two only where the client says what it will go on from (``harness.subject.Candid``):
 
 * A fault of webhooks, where the contract has none: there is nothing to strike.
 * A fault that lasts until healed, where no later exchange would have met it: the run is that of the same fault once.
@@ -15,6 +15,13 @@ and counted:
   noticed is one with the run that lacks it.
 * From the second fault on, treatments that called forth the same reaction as another one, at every place of the
   fault-free run. A treatment that called forth none is left out; one that found nothing to strike there is kept.
+* From the second fault on, a placement at which the run has come to the same *situation* as another one that is made
+  with the same treatment (``situations`` says what that is).
+* All of a story that differs from another one in nothing but what its jobs are asked to do, and runs through the same
+  situations without faults.
+
+What is assumed where one run stands for another is tried on a sample of what is pruned for it: the *audit*. A placement
+that is followed by something else than the one that stands for it makes the sweep unknown.
 """
 
 import time
@@ -28,9 +35,11 @@ import msgspec
 
 from fake_provider.facts import Endpoint
 from fake_provider.faults import KINDS, webhooks
-from harness.explore.attempts import Attempt, Crew, crew
+from harness.explore.attempts import Attempt, Crew, Situation, crew
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
+from harness.explore.reactions import differ
 from harness.explore.shrink import shrink
+from harness.explore.situations import Precedents, Run, without_its_task
 from harness.stage import SubjectError
 from harness.subjects.resolve import Subject
 from harness.verdict import Finding, SweptStory, Verdict, decide
@@ -70,31 +79,44 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     saved_scenarios: tuple[str, ...]
 
 
-class _Node(msgspec.Struct, frozen=True):
-    """A run that may be extended by one more fault."""
+class _Wanted(msgspec.Struct, frozen=True):
+    """A run to be made, and the situation in which its last fault strikes, if another run may stand for it."""
 
+    story: "_Story"
     placements: tuple[Placement, ...]
-    attempt: Attempt
+    situation: Situation | None = None
 
 
 class _Story:
-    """One story while it is swept."""
+    """One story while it is swept.
 
-    def __init__(self, number: int, scenario: Scenario, root: Attempt, *, deepest: int, is_thorough: bool) -> None:
+    Args:
+        deepest: the most faults in one run.
+        is_thorough: whether two and more faults are tried with all parameters.
+        prunes: whether runs may stand for one another.
+    """
+
+    def __init__(
+        self, number: int, scenario: Scenario, root: Attempt, *, deepest: int, is_thorough: bool, prunes: bool
+    ) -> None:
         self.number = number
         self.scenario = scenario
+        self.root = root
         self.placements = self.runs_made = self.pruned = self.not_made = 0
         self.doubts: list[str] = []
         self.broken: list[tuple[tuple[Placement, ...], Finding]] = []
-        self._root = root
-        self._deepest = deepest  # the most faults in one run
+        self.precedents = Precedents(number, scenario.name)
+        self._deepest = deepest
         self._is_thorough = is_thorough
+        self._prunes = prunes
         self._merged = 0  # placements in runs that are one with a run that is extended
+        self._same_reaction = 0  # the same, of this level and those before
+        self._same_story = 0  # placements for which another story's stand
         self._level = 0
-        self._frontier: list[_Node] = []
-        self._next: list[_Node] = []
-        self._known: set[tuple[object, ...]] = set()  # reactions of runs that are extended
-        self._made: set[tuple[Placement, ...]] = set()
+        self._frontier: list[Run] = []
+        self._next: list[Run] = []
+        self._known: dict[tuple[object, ...], Run] = {}  # runs that are extended, by their reactions
+        self.made: dict[tuple[Placement, ...], None] = {}  # the runs, in their order
         self._reactions: defaultdict[Endpoint, dict[Treatment, dict[int, bytes | None]]] = defaultdict(dict)
         self._tried: dict[Endpoint, tuple[Treatment, ...]] = {}
         self._keep((), root)
@@ -102,12 +124,13 @@ class _Story:
     def next_level(self) -> None:
         """Go on to runs with one fault more."""
         self._level += 1
-        if self._level == 2:
+        if self._level == 2 and self._prunes:
             for endpoint, reactions in self._reactions.items():
                 chosen = {each: reactions[each] for each in self._all_at(endpoint, self._level) if each in reactions}
-                self._tried[endpoint] = tuple(_distinct(chosen, self._root.reaction))
+                self._tried[endpoint] = tuple(_distinct(chosen, self.root.reaction))
         self._frontier, self._next = self._next, []
         self.placements += self._merged + sum(self._count(node, self._level) for node in self._frontier)
+        self._same_reaction += self._merged
         self._merged = 0
 
     def end_level(self, *, is_whole: bool) -> None:
@@ -118,20 +141,27 @@ class _Story:
         else:
             self.not_made += rest
 
-    def first_wave(self) -> Iterator[tuple[Placement, ...]]:
+    def first_wave(self) -> Iterator[_Wanted]:
         """The runs of this level whose last fault strikes once, and those that have no such run to follow from."""
         for node in self._frontier:
             last = node.placements[-1].key if node.placements else (-1, -1)
             for place in node.attempt.places:
                 if place.order < last[0]:
                     continue
+                situation = self._situation(node, place)
                 tried = self._tried_at(place.endpoint)
                 for treatment in tried:
                     if treatment.kind in _ABOUT_WEBHOOKS and not self.scenario.contract.webhooks.enabled:
                         continue
                     placement = Placement(place, treatment)
                     if placement.key > last and not (treatment.until_healed and _twin(treatment, place) in tried):
-                        yield (*node.placements, placement)
+                        yield _Wanted(self, (*node.placements, placement), situation)
+
+    def _situation(self, node: Run, place: Place) -> Situation | None:
+        """The situation at a place, if runs may stand for one another by it: not where another fault struck already."""
+        if not self._prunes or self._is_thorough or (node.placements and place == node.placements[-1].place):
+            return None
+        return node.attempt.situation_at(place)
 
     def lasting(self, placements: tuple[Placement, ...], attempt: Attempt) -> Iterator[tuple[Placement, ...]]:
         """The runs in which one fault lasts that struck once in this run, where that makes a difference."""
@@ -146,13 +176,16 @@ class _Story:
             is_last = number == len(placements) - 1
             if is_last and longer.treatment not in self._tried_at(place.endpoint):
                 continue
-            if changed[: number + 1] not in self._made:  # else that run was extended on its own
+            if changed[: number + 1] not in self.made:  # else that run was extended on its own
                 yield changed
 
-    def take(self, placements: tuple[Placement, ...], attempt: Attempt) -> None:
+    def take(self, wanted: _Wanted, attempt: Attempt) -> None:
         """Take note of a run."""
+        placements = wanted.placements
         self.runs_made += 1
-        self._made.add(placements)
+        if wanted.situation is not None:
+            self.precedents.add(wanted.situation, placements, quiet_from=attempt.quiet_from, ended=attempt.ended)
+        self.made[placements] = None
         if self._level == 1:
             (only,) = placements
             reaction = attempt.reaction if attempt.struck else None
@@ -162,6 +195,12 @@ class _Story:
                 longer = of_endpoint.setdefault(_twin(only.treatment, only.place), {})
                 longer.setdefault(only.place.order, reaction)
         self._keep(placements, attempt)
+
+    def stand_behind(self, first: "_Story") -> None:
+        """Leave it to another story, which is one with this, to be swept."""
+        self.placements, self.not_made = first.placements, first.not_made
+        self.pruned = self._same_story = self.placements - self.not_made
+        self.precedents.stand_behind(first.number, first.made)
 
     def _keep(self, placements: tuple[Placement, ...], attempt: Attempt) -> None:
         self.broken += [(placements, finding) for finding in attempt.findings]
@@ -173,13 +212,16 @@ class _Story:
             return
         if not self._is_thorough and not all(each.treatment.is_plain for each in placements):
             return
-        node = _Node(placements, attempt)
+        node = Run(placements, attempt)
+        is_noticed = attempt.reaction != self.root.reaction
         armed = [(each.place.endpoint, each.treatment.point) for each in placements if each.treatment.until_healed]
-        reaction = (attempt.reaction, *armed)
-        if reaction in self._known or (placements and attempt.reaction == self._root.reaction):
+        reaction = (attempt.reaction, *(armed if is_noticed else ()))
+        known = self._known.get(reaction)
+        if self._prunes and known is not None:
             self._merged += self._count(node, self._level + 1)
+            self.precedents.merge(known, node)
         else:
-            self._known.add(reaction)
+            self._known[reaction] = node
             self._next.append(node)
 
     def _all_at(self, endpoint: Endpoint, level: int) -> tuple[Treatment, ...]:
@@ -189,11 +231,11 @@ class _Story:
     def _tried_at(self, endpoint: Endpoint) -> tuple[Treatment, ...]:
         if self._level <= 1:
             return treatments(endpoint)
-        if endpoint not in self._tried:  # only faults lead there
+        if endpoint not in self._tried:  # only faults lead there, or nothing is pruned
             self._tried[endpoint] = plain_treatments(endpoint)
         return self._tried[endpoint]
 
-    def _count(self, node: _Node, level: int) -> int:
+    def _count(self, node: Run, level: int) -> int:
         """How many placements there are in a run, after those it has already, to make it one with so many faults."""
         last = node.placements[-1].key if node.placements else (-1, -1)
         count = 0
@@ -209,6 +251,9 @@ class _Story:
             scenario=self.scenario.name,
             placements=self.placements,
             pruned=self.pruned,
+            same_reaction=self._same_reaction,
+            same_situation=self._same_story or self.precedents.followed,
+            audited=self.precedents.audited,
             runs_made=self.runs_made,
             not_made=self.not_made,
         )
@@ -237,9 +282,6 @@ def _distinct(reactions: Mapping[Treatment, Mapping[int, bytes | None]], none: b
 
 # -- the whole
 
-_Wanted = tuple[_Story, tuple[Placement, ...]]
-"""A run to be made."""
-
 
 def sweep(
     subject: Subject,
@@ -248,6 +290,7 @@ def sweep(
     faults: int = 1,
     seed: int | None = None,
     thorough: bool = False,
+    prune: bool = True,
     cores: int | None = None,
     most_runs: int | None = None,
     save: Path | None = None,
@@ -259,6 +302,7 @@ def sweep(
         faults: how many faults at most there are in one run, 1 to :data:`MOST_FAULTS`.
         seed: what the randomness inside each run starts from; each scenario's own if None.
         thorough: try two and more faults with all parameters too, and lasting: tens of times as many runs.
+        prune: let runs stand for one another; without, every plain placement that finds something to strike is a run.
         cores: processes to use; all there are if None.
         most_runs: after so many runs, no more are made; the others are counted.
         save: a folder for the shrunk scenario of each rule that broke; made if absent.
@@ -271,16 +315,24 @@ def sweep(
         raise SubjectError(f"{subject.name!r} cannot be swept: a sweep needs a client that can be simulated")
     began = time.perf_counter()
     bare = tuple(_without_faults(scenario) for scenario in scenarios)
-    with crew(subject, bare, seed=seed, cores=cores) as hands:
-        stories = [
-            _Story(number, scenario, root, deepest=faults, is_thorough=thorough)
-            for number, (scenario, root) in enumerate(
-                zip(bare, hands.all((number, ()) for number in range(len(bare))), strict=True)
-            )
-        ]
+    with crew(subject, bare, seed=seed, cores=cores, looks_below=faults if prune and not thorough else 0) as hands:
+        roots = list(hands.all((number, ()) for number in range(len(bare))))
+        stories: list[_Story] = []
+        twins: list[tuple[_Story, _Story]] = []
+        for number, (scenario, root) in enumerate(zip(bare, roots, strict=True)):
+            story = _Story(number, scenario, root, deepest=faults, is_thorough=thorough, prunes=prune)
+            first = next((each for each in stories if _are_one(each, story)), None) if prune else None
+            if first is None:
+                stories.append(story)
+            else:
+                twins.append((story, first))
         budget = _Budget(most_runs)
         for level in range(1, faults + 1):
             _sweep_level(hands, stories, level, budget, tell)
+        for twin, first in twins:
+            twin.stand_behind(first)
+            _audit(hands, twin)
+        stories = sorted([*stories, *(twin for twin, _ in twins)], key=lambda story: story.number)
         shrunk = list(_shrunk(hands, stories))
     saved = [_save(scenario, finding, save) for scenario, finding in shrunk] if save is not None else []
     findings = tuple(finding for _, finding in shrunk)
@@ -308,35 +360,79 @@ class _Budget:
             return wanted, set()
         made, left = wanted[: self._left], wanted[self._left :]
         self._left -= len(made)
-        return made, {story.number for story, _ in left}
+        return made, {each.story.number for each in left}
 
 
 def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Budget, tell: Tell) -> None:
-    """Make every run with so many faults: first where the last one strikes once, then where faults last."""
+    """Make every run with so many faults: first where the last one strikes once, then where faults last. A run that
+    another one may stand for waits until that one is made.
+    """
     for story in stories:
         story.next_level()
-    wave: list[_Wanted] = [(story, placements) for story in stories for placements in story.first_wave()]
+    pending = [wanted for story in stories for wanted in story.first_wave()]
     planned: set[tuple[int, tuple[Placement, ...]]] = set()
     cut: set[int] = set()
     done = total = 0
     what = "one fault" if level == 1 else f"{level} faults"
-    while wave:
+    while pending:
+        wave, waiting = _without_precedent(pending)
         wave, over = budget.afford(wave)
         cut |= over
         total += len(wave)
         longer: list[_Wanted] = []
-        attempts = hands.all((story.number, placements) for story, placements in wave)
-        for (story, placements), attempt in zip(wave, attempts, strict=True):
-            story.take(placements, attempt)
-            for changed in story.lasting(placements, attempt):
+        attempts = hands.all((each.story.number, each.placements) for each in wave)
+        for wanted, attempt in zip(wave, attempts, strict=True):
+            story = wanted.story
+            story.take(wanted, attempt)
+            for changed in story.lasting(wanted.placements, attempt):
                 if (story.number, changed) not in planned:
                     planned.add((story.number, changed))
-                    longer.append((story, changed))
+                    longer.append(_Wanted(story, changed))
             done += 1
             tell(what, done, total)
-        wave = longer
+        pending = waiting + longer
     for story in stories:
         story.end_level(is_whole=story.number not in cut)
+        _audit(hands, story)
+
+
+def _without_precedent(pending: Iterable[_Wanted]) -> tuple[list[_Wanted], list[_Wanted]]:
+    """Leave out what another run stands for. Of the others, return those to be made now, and those to be looked at
+    again when these are made.
+    """
+    now: list[_Wanted] = []
+    later: list[_Wanted] = []
+    claimed: set[tuple[int, bytes, Treatment]] = set()
+    for wanted in pending:
+        situation, last = wanted.situation, wanted.placements[-1]
+        if situation is None or len(wanted.placements) == 1:  # a fault by itself is tried at every place
+            now.append(wanted)
+        elif not wanted.story.precedents.follows(situation, wanted.placements):
+            claim = (wanted.story.number, situation.digest, last.treatment)
+            (later if claim in claimed else now).append(wanted)
+            claimed.add(claim)
+    return now, later
+
+
+def _audit(hands: Crew, story: _Story) -> None:
+    """Make the runs of a sample of what was pruned, and those that stand for them."""
+    audits = story.precedents.due()
+    tasks = [task for each in audits for task in ((each.number, each.precedent), (story.number, each.follower))]
+    aftermaths = list(hands.aftermaths(tasks))
+    for audit, one, other in zip(audits, aftermaths[::2], aftermaths[1::2], strict=True):
+        story.broken += [(audit.follower, finding) for finding in other.findings]
+        if differ(one.sequel, other.sequel):
+            story.doubts.append(f"{audit} (sweep it with --no-prune)")
+
+
+def _are_one(first: _Story, other: _Story) -> bool:
+    """Whether two stories differ in nothing but what their jobs are asked to do, and come to the same situations."""
+    return (
+        without_its_task(first.scenario) == without_its_task(other.scenario)
+        and None not in first.root.situations
+        and first.root.situations == other.root.situations
+        and bool(first.root.situations)
+    )
 
 
 def _without_faults(scenario: Scenario) -> Scenario:

@@ -64,6 +64,9 @@ class SweepReport(Report, frozen=True, kw_only=True):
     faults: int  # at most so many in one run
     placements: int
     pruned: int
+    same_reaction: int
+    same_situation: int
+    audited: int
     runs_made: int
     not_made: int
     seconds: float
@@ -143,6 +146,9 @@ def swept(subject: str, seed: int, found: "Sweep", *, reproduce: str) -> SweepRe
         faults=found.faults,
         placements=sum(story.placements for story in stories),
         pruned=sum(story.pruned for story in stories),
+        same_reaction=sum(story.same_reaction for story in stories),
+        same_situation=sum(story.same_situation for story in stories),
+        audited=sum(story.audited for story in stories),
         runs_made=sum(story.runs_made for story in stories),
         not_made=sum(story.not_made for story in stories),
         seconds=found.seconds,

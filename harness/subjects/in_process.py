@@ -22,7 +22,19 @@ from harness.history import (
 )
 from harness.simulation import SimulatedClock, SimulatedHost, SimulationError, SimulationLoop
 from harness.stage import Notebook, SubjectError, Terms
-from harness.subject import Claim, Client, Factory, Host, Note, Recording, Refused, WebhookReceiver, WriteRefused
+from harness.subject import (
+    Candid,
+    Claim,
+    Client,
+    Factory,
+    Host,
+    Note,
+    Outlook,
+    Recording,
+    Refused,
+    WebhookReceiver,
+    WriteRefused,
+)
 from harness.subjects.lines import BadLine, check_claim
 
 __all__ = ["BASE_URL", "SimulatedStage"]
@@ -55,6 +67,8 @@ class SimulatedStage:
         self._lives: dict[str, int] = {}
         self._graves: list[_Worker] = []  # kept to the end, or Python would clean up after the dead
         self._disk: dict[str, Any] = {}
+        self._draws: dict[str, Random] = {}  # of each worker's life
+        self._fresh_since: dict[str, int] | None = None  # each worker's life when randomness was restarted
 
     def attach(self, engine: Engine) -> None:
         """Take the network the workers are to use."""
@@ -91,7 +105,7 @@ class SimulatedStage:
             base_url=BASE_URL,
             transport=InProcessTransport(self._network, worker),
             clock=self._clock(worker),
-            random=Random(f"{self._terms.seed}:{worker}:{life}"),
+            random=self._draw(worker, life),
             disk=self._disk,
             store_now=self._true_time.now,
             contract=self._terms.contract,
@@ -107,6 +121,12 @@ class SimulatedStage:
                 "it needs async methods submit, cancel and report (harness.subject.Client)"
             )
         return client
+
+    def _draw(self, worker: str, life: int) -> Random:
+        word = "" if self._fresh_since is None else "again:"
+        life -= (self._fresh_since or {}).get(worker, 0)
+        draw = self._draws[worker] = Random(f"{self._terms.seed}:{worker}:{word}{life}")
+        return draw
 
     async def perform(self, work: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
         """Run a method of the client."""
@@ -165,6 +185,28 @@ class SimulatedStage:
     def is_running(self, worker: str) -> bool:
         """Tell whether the worker lives and is not frozen."""
         return worker in self._workers and not self._workers[worker].host.frozen
+
+    def outlook(self) -> Outlook | None:
+        """What the workers will go on from; None if one does not say."""
+        state: list[tuple[object, ...]] = []
+        ends: dict[str, float] = {}
+        for name, worker in sorted(self._workers.items()):
+            if not worker.host.alive:
+                state.append((name, "dead"))
+                continue
+            if not isinstance(worker.client, Candid):
+                return None
+            said = worker.client.outlook()
+            state.append((name, "frozen" if worker.host.frozen else "running", said.state))
+            ends |= {f"{name}: {what}": in_s for what, in_s in said.ends.items()}
+        wrong = sorted((name, clock.ahead_s) for name, clock in self._clocks.items() if clock.ahead_s)
+        return Outlook(state=(state, wrong), ends=ends)
+
+    def restart_randomness(self) -> None:
+        """Let the clients draw from here on what they would draw from here on in any other run of this seed."""
+        for name, draw in self._draws.items():
+            draw.seed(f"{self._terms.seed}:{name}:again")
+        self._fresh_since = dict(self._lives)
 
     # -- what workers are told and asked
 

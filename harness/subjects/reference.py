@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from harness.subject import Claim, Client, Host, LeaseNote, Recorded, Recording, Refused, WriteRefused
+from harness.subject import Claim, Client, Host, LeaseNote, Outlook, Recorded, Recording, Refused, WriteRefused
 from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import ProviderAdapter, RequestError
 from reference_client.caller import Caller
@@ -21,6 +21,7 @@ from reference_client.creating import OperationConflict
 from reference_client.credentials import GivenCredential
 from reference_client.lifecycle import LocalState
 from reference_client.operation import Decision, HistoryEntry
+from reference_client.outlook import outlook
 from reference_client.stores.observed import ObservedStore
 from reference_client.stores.protocol import Lease, OperationStore, StoreRefused, UnknownOperation
 from reference_client.stores.sqlite import SQLiteStore
@@ -69,9 +70,10 @@ class _Notes:
 class ReferenceSubject:
     """The reference client behind the protocol of :class:`harness.subject.Client`."""
 
-    def __init__(self, host: Host, client: ReferenceClient, intake: EventIntake) -> None:
+    def __init__(self, host: Host, worker: Worker, intake: EventIntake) -> None:
         self._host = host
-        self._client = client
+        self._worker = worker
+        self._client = ReferenceClient(worker, target=host.base_url)
         self._intake = intake
 
     async def run(self) -> None:
@@ -102,6 +104,20 @@ class ReferenceSubject:
     async def webhook(self, headers: Mapping[str, str], body: bytes) -> int:
         """Take one delivery."""
         return await self._intake.take(headers, body)
+
+    def outlook(self) -> Outlook:
+        """What this worker will go on from: the records, the leases, what waits for them, and its own memory."""
+        now = self._host.store_now()
+        key_lifetime_s = self._worker.workflow.terms.idempotency.key_lifetime_s
+        records, waiting = self._host.disk[_DATABASE].shelf()
+        state: list[object] = []
+        ends: dict[str, float] = {}
+        for operation, owner, *times in records:
+            record, deadlines = outlook(operation, now, key_lifetime_s=key_lifetime_s)
+            due = [None if at is None else round(max(0.0, at - now), 4) for at in times]
+            state.append((record, owner, due))
+            ends |= {f"{operation.operation_id} {name}": in_s for name, in_s in deadlines.items()}
+        return Outlook(state=(state, waiting, self._worker.memory()), ends=ends)
 
     async def stop(self) -> None:
         """End in good order."""
@@ -175,4 +191,4 @@ def build_with(
         actor=host.worker,
         wake=running.wake,
     )
-    return ReferenceSubject(host, ReferenceClient(running, target=host.base_url), intake)
+    return ReferenceSubject(host, running, intake)

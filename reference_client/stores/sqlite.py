@@ -202,6 +202,18 @@ class SQLiteStore:
             rows = self._db.execute("SELECT record FROM operation ORDER BY operation_id").fetchall()
         return [decode_operation(record) for (record,) in rows]
 
+    def shelf(self) -> tuple[list[tuple[Operation, str | None, float | None, float | None]], list[Any]]:
+        """Return every record with its lease's owner and end and the time at which it is due; and the commands and
+        events that wait or were known before. For those who watch a store in the same process.
+        """
+        rows = self._db.execute(
+            "SELECT record, lease_owner, lease_until, wake_at FROM operation ORDER BY operation_id"
+        ).fetchall()
+        waiting = self._db.execute("SELECT operation_id, command FROM command WHERE taken = 0 ORDER BY number")
+        commands = [(operation, decode_command(command)) for operation, command in waiting]
+        events = self._db.execute("SELECT event_id, operation_id FROM event ORDER BY event_id").fetchall()
+        return [(decode_operation(record), *lease) for record, *lease in rows], [*commands, *events]
+
     async def history(self, operation_id: str) -> Sequence[HistoryEntry]:
         with _REFUSALS:
             self._load(operation_id)

@@ -229,3 +229,30 @@ def test_outside_a_simulation_blocking_calls_work_as_ever(loop: SimulationLoop) 
     time.sleep(0)
     assert before is time.sleep
     assert "harness" not in getattr(time.sleep, "__module__", "")
+
+
+def test_the_timers_of_living_hosts_are_told_with_the_seconds_until_they_come(loop: SimulationLoop) -> None:
+    living, dead = SimulatedHost("w1"), SimulatedHost("w2")
+
+    async def main() -> None:
+        for host, delay in ((living, 3.0), (dead, 2.0)):
+            host.spawn(loop, asyncio.sleep(delay))
+        await asyncio.sleep(1)
+        dead.kill()
+
+    loop.run_until_complete(main())
+    assert loop.timers() == [("w1", 2.0)]
+
+
+def test_the_end_of_an_instant_is_told_when_all_of_it_has_happened(loop: SimulationLoop) -> None:
+    seen: list[object] = []
+    loop.before_time_passes(lambda: seen.append(loop.time()))
+
+    async def main() -> None:
+        seen.append("begins")
+        await asyncio.sleep(0)
+        seen.append("goes on")
+        await asyncio.sleep(2)
+
+    loop.run_until_complete(main())
+    assert seen == ["begins", "goes on", 0.0]

@@ -1,0 +1,215 @@
+"""What a client and the world did, told apart from what the client was shown: the facts that count, and digests.
+
+Pure. Ids are drawn, and how much was drawn before them differs from run to run: they are told by the order in which
+they come up, not as they are.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from fake_provider.facts import (
+    AnswerEnded,
+    CancelTaken,
+    EventDelivered,
+    EventSent,
+    Fact,
+    FaultsHealed,
+    JobCreated,
+    JobMoved,
+    RequestSent,
+    ResultRead,
+)
+from harness.history import (
+    Claimed,
+    ClockSet,
+    CommandRefused,
+    Entry,
+    History,
+    LeaseNoted,
+    LedgerRead,
+    StateRecorded,
+    SubjectComplained,
+    WorkerEnded,
+    WorkerResumed,
+    WorkerStarted,
+    WorkerStopped,
+)
+
+__all__ = ["Sequel", "differ", "midst", "quiet_from", "reaction", "sequel", "without_ids"]
+
+Sequel = tuple[tuple[float | None, bytes], ...]
+"""What followed upon a moment: each thing done, with the seconds until then. No time: the harness chose it."""
+
+_UNSAID: Final = {
+    RequestSent: ("credential", "copy_of"),
+    StateRecorded: ("cause", "reason"),  # these name the answer, which is what may differ
+    Claimed: ("explanation",),
+    CommandRefused: ("reason",),
+    JobMoved: ("cause",),
+    ResultRead: ("sha256", "size_bytes"),
+    EventSent: ("delivery", "event"),
+    EventDelivered: ("delivery", "event"),
+    WorkerEnded: ("detail",),
+}
+"""Fields of facts that are not part of a reaction: they tell what the client was shown, or merely count."""
+
+_SAID: Final[dict[type[Fact], tuple[str, ...]]] = {
+    kind: tuple(name for name in kind.__struct_fields__ if name not in {*_UNSAID.get(kind, ()), "exchange"})
+    for kind in (
+        CancelTaken,
+        Claimed,
+        ClockSet,
+        CommandRefused,
+        EventDelivered,
+        EventSent,
+        JobCreated,
+        JobMoved,
+        LeaseNoted,
+        LedgerRead,
+        RequestSent,
+        ResultRead,
+        StateRecorded,
+        SubjectComplained,
+        WorkerEnded,
+        WorkerResumed,
+        WorkerStarted,
+        WorkerStopped,
+    )
+}
+
+_ENCODER: Final = msgspec.json.Encoder()
+_ID: Final = re.compile(rb"(?<![0-9a-f.])[0-9a-f]{16,}")  # not the digits of a fraction
+_DIGITS: Final = 4
+_SAME_S: Final = 0.001
+"""Times that differ by less are one: the last digits of a time of day are lost when seconds are taken from it."""
+
+
+def reaction(history: History, in_hand: bytes) -> bytes:
+    """Return a digest of everything that was done in a run, each thing at its instant, and of what was still to come
+    when the faults were healed: what the provider had in hand, and the exchanges under way.
+    """
+    said: list[Any] = []
+    jobs: list[str] = []
+    under_way: dict[int, tuple[str, str]] = {}
+    is_healed = False
+    for entry in history:
+        fact = entry.fact
+        is_healed = is_healed or isinstance(fact, FaultsHealed)
+        if isinstance(fact, RequestSent) and not is_healed:
+            under_way[fact.exchange] = (fact.endpoint, fact.worker)
+        elif isinstance(fact, AnswerEnded) and not is_healed:
+            under_way.pop(fact.exchange, None)
+        fields = _SAID.get(type(fact))
+        if fields is not None:
+            said.append((type(fact).__name__, entry.at, [getattr(fact, field) for field in fields]))
+            if isinstance(fact, JobCreated):
+                jobs.append(fact.job)
+    text = _ENCODER.encode((said, list(under_way.values())))
+    for number, job in enumerate(jobs):
+        text = text.replace(job.encode(), b"job %d" % number)
+    return hashlib.sha256(text + in_hand).digest()[:16]
+
+
+def quiet_from(history: History) -> float:
+    """Return when the last thing was done, in seconds since the start; what the harness asked for at the end apart."""
+    done = (
+        entry.at
+        for entry in reversed(list(history))
+        if type(entry.fact) in _SAID and not isinstance(entry.fact, Claimed | LedgerRead)
+    )
+    return next(done, 0.0)
+
+
+def without_ids(value: object, known: dict[bytes, bytes] | None = None) -> bytes:
+    """Return ``value`` as JSON in which each id is the number of those that came up before it.
+
+    Args:
+        known: the ids that came up already; added to.
+    """
+    ids: dict[bytes, bytes] = {} if known is None else known
+    return _ID.sub(lambda found: ids.setdefault(found[0], b"id %d" % len(ids)), _ENCODER.encode(value))
+
+
+def midst(history: History, since: int, at: float) -> list[object]:
+    """Return what is under way at a moment, as what came of it shows: the rest of that instant, how the exchanges and
+    deliveries ended that had begun, and what frozen workers did in the instant in which they woke up.
+
+    Args:
+        since: how many facts there were.
+        at: seconds since the start.
+    """
+    before, after = _split(history, since)
+    begun = {entry.fact.exchange for entry in before if isinstance(entry.fact, RequestSent)}
+    sent = {entry.fact.delivery for entry in before if isinstance(entry.fact, EventSent)}
+    frozen: set[str] = set()
+    for entry in before:
+        if isinstance(entry.fact, WorkerStopped):
+            frozen.add(entry.fact.worker)
+        elif isinstance(entry.fact, WorkerResumed | WorkerEnded):
+            frozen.discard(entry.fact.worker)
+    wakes = [entry.at for entry in after if isinstance(entry.fact, WorkerResumed) and entry.fact.worker in frozen]
+    instants = [at, *wakes]
+    base = _fences(before)
+    found: list[object] = []
+    for entry in after:
+        fact, in_s = entry.fact, round(entry.at - at, _DIGITS) + 0.0
+        if isinstance(fact, AnswerEnded) and fact.exchange in begun:
+            found.append((in_s, fact.endpoint, fact.worker, fact.fate, fact.status))
+        elif isinstance(fact, EventDelivered) and fact.delivery in sent:
+            found.append((in_s, fact.worker, fact.status))
+        elif not isinstance(fact, Claimed | LedgerRead) and any(abs(entry.at - one) <= _SAME_S for one in instants):
+            told = _told(fact, base)
+            if told is not None:
+                found.append((in_s, told))
+    return found
+
+
+def sequel(history: History, since: int, at: float) -> Sequel:
+    """Return all that was done from a moment on."""
+    before, after = _split(history, since)
+    base, ids, healed = _fences(before), dict[bytes, bytes](), False
+    followed: list[tuple[float | None, bytes]] = []
+    for entry in after:
+        healed = healed or isinstance(entry.fact, FaultsHealed)
+        told = _told(entry.fact, base)
+        if told is not None:
+            is_timed = not healed and not isinstance(entry.fact, Claimed | LedgerRead)
+            followed.append((entry.at - at if is_timed else None, without_ids(told, ids)))
+    return tuple(followed)
+
+
+def _split(history: History, since: int) -> tuple[list[Entry], list[Entry]]:
+    entries = list(history)
+    return entries[:since], entries[since:]
+
+
+def _fences(entries: Iterable[Entry]) -> dict[str, int]:
+    """The last fence of each operation."""
+    return {entry.fact.operation: entry.fact.fence for entry in entries if isinstance(entry.fact, LeaseNoted)}
+
+
+def _told(fact: Fact, fences: dict[str, int]) -> list[Any] | None:
+    """Tell what was done without what merely counts from the start of the run; None if nothing was."""
+    fields = _SAID.get(type(fact))
+    if fields is None:
+        return None
+    values = {field: getattr(fact, field) for field in fields}
+    if isinstance(fact, LeaseNoted):
+        values["fence"] -= fences.get(fact.operation, 0)
+    elif isinstance(fact, WorkerStarted):
+        del values["life"]
+    elif isinstance(fact, ResultRead):
+        del values["time"]
+    return [type(fact).__name__, *values.values()]
+
+
+def differ(one: Sequel, other: Sequel) -> bool:
+    """Whether two sequels are not the same."""
+    return len(one) != len(other) or any(
+        said != said_too or (at is None) != (at_too is None) or abs((at or 0.0) - (at_too or 0.0)) > _SAME_S
+        for (at, said), (at_too, said_too) in zip(one, other, strict=True)
+    )

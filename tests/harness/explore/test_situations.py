@@ -1,0 +1,310 @@
+"""One placement stands for another where the same fault strikes in the same situation, and nowhere else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from fake_provider.facts import CommitPoint, Endpoint
+from harness.explore.attempts import Attempt, Situation, attempt
+from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
+from harness.explore.reactions import differ, without_ids
+from harness.explore.situations import Precedents, without_its_task
+from harness.explore.sweep import sweep
+from harness.subject import Outlook, Refused
+from harness.subjects import resolve
+from harness.subjects.reference import build
+from harness.subjects.resolve import Subject
+from harness.verdict import Verdict
+from scenarios.loading import find
+from scenarios.model import Scenario, Submit
+
+STORY = find("happy-path").model_copy(update={"faults": ()})
+
+
+def treatment(endpoint: Endpoint, kind: str, point: CommitPoint) -> Treatment:
+    return next(each for each in plain_treatments(endpoint) if (each.kind, each.point) == (kind, point))
+
+
+KILL = treatment(Endpoint.RESULT, "kill", CommitPoint.RECEIVED)
+LOST = treatment(Endpoint.RESULT, "answer_lost", CommitPoint.COMMITTED)
+
+
+def at(treated: Treatment, *, order: int = 0, at_s: float = 0.0) -> tuple[Placement, ...]:
+    return (Placement(Place(order, Endpoint.RESULT, 1, at_s, "w1"), treated),)
+
+
+def once(*placements: Placement) -> Attempt:
+    """The run with these faults, and its situations."""
+    return attempt(stage(STORY, placements), build, STORY.seed, looks=True)
+
+
+ROOT = once()
+
+
+def fault(endpoint: Endpoint, occurrence: int, kind: str, point: CommitPoint) -> Placement:
+    place = next(each for each in ROOT.places if (each.endpoint, each.occurrence) == (endpoint, occurrence))
+    return Placement(place, treatment(endpoint, kind, point))
+
+
+def situation(run: Attempt, endpoint: Endpoint, occurrence: int) -> Situation | None:
+    place = next(each for each in run.places if (each.endpoint, each.occurrence) == (endpoint, occurrence))
+    return run.situation_at(place)
+
+
+# -- precedents
+
+
+def here(*ends: float, dues: tuple[float, ...] = ()) -> Situation:
+    return Situation(b"here", ends, dues)
+
+
+def precedent(situation: Situation, treated: Treatment = KILL) -> Precedents:
+    """One run was made: its fault struck at 1 s, its client was done at 3 s, and it was over at 6 s."""
+    precedents = Precedents(7, "story")
+    precedents.add(situation, at(treated, at_s=1.0), quiet_from=3.0, ended=6.0)
+    return precedents
+
+
+def test_the_same_fault_in_the_same_situation_needs_no_run_of_its_own() -> None:
+    precedents = precedent(here(5.0))
+    assert precedents.follows(here(5.0), at(KILL, order=4))
+    assert precedents.followed == 1
+
+
+def test_another_fault_or_another_situation_does() -> None:
+    precedents = precedent(here())
+    assert not precedents.follows(here(), at(LOST))
+    assert not precedents.follows(Situation(b"there", (), ()), at(KILL))
+    assert precedents.followed == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "other", "follows"),
+    [
+        (here(9.0), here(2.1), True),  # both come when the client is done
+        (here(9.0), here(1.9), False),  # the other one comes meanwhile
+        (here(1.9), here(9.0), False),  # the run saw its own
+        (here(1.9), here(1.9), True),  # both see it at the same time
+        (here(1.9, 9.0), here(1.9, 1.95), False),
+        (here(dues=(9.0,)), here(dues=(5.1,)), True),  # both come when all is over
+        (here(dues=(9.0,)), here(dues=(4.9,)), False),  # somebody may be told of it
+    ],
+)
+def test_a_deadline_that_comes_at_another_time_matters_only_while_something_is_done(
+    made: Situation, other: Situation, *, follows: bool
+) -> None:
+    assert precedent(made).follows(other, at(KILL)) is follows
+
+
+def test_the_first_of_what_is_pruned_is_audited_once() -> None:
+    precedents = precedent(here())
+    precedents.follows(here(), at(KILL, order=4))
+    (audit,) = precedents.due()
+    assert (audit.number, audit.precedent, audit.follower) == (7, at(KILL, at_s=1.0), at(KILL, order=4))
+    assert precedents.due() == []
+    assert precedents.audited == 1
+
+
+# -- situations
+
+
+def test_a_fault_that_is_overcome_leaves_the_client_in_the_situation_in_which_it_would_have_been() -> None:
+    late = once(fault(Endpoint.STORE, 1, "write_refused", CommitPoint.RECEIVED))  # half a second later
+    here, there = situation(ROOT, Endpoint.RESULT, 1), situation(late, Endpoint.RESULT, 1)
+    assert here is not None
+    assert there is not None
+    assert here.digest == there.digest
+
+
+def test_a_client_that_has_failed_before_is_not_in_the_situation_of_one_that_has_not() -> None:
+    """The reads are the same; the next back-off is longer."""
+    again = once(fault(Endpoint.RESULT, 1, "request_lost", CommitPoint.BEFORE_RECEIPT))
+    first, second = situation(ROOT, Endpoint.RESULT, 1), situation(again, Endpoint.RESULT, 2)
+    assert first is not None
+    assert second is not None
+    assert first.digest != second.digest
+
+
+def test_what_a_worker_is_about_to_write_is_part_of_the_situation() -> None:
+    """Before the write both records are the same: what was asked for by a 429 is in the worker's hands only."""
+    throttled = once(fault(Endpoint.STATUS, 1, "too_many_requests", CommitPoint.RECEIVED))
+    cut_off = once(fault(Endpoint.STATUS, 1, "connection_reset", CommitPoint.BEFORE_RECEIPT))
+    one, other = (situation(run, Endpoint.STORE, 6) for run in (throttled, cut_off))
+    assert one is not None
+    assert other is not None
+    assert one.digest != other.digest
+
+
+def test_the_provider_is_part_of_the_situation() -> None:
+    """To the client both are silence; in one of them the job exists."""
+    unheard = once(fault(Endpoint.CREATE, 1, "request_lost", CommitPoint.BEFORE_RECEIPT))
+    done = once(fault(Endpoint.CREATE, 1, "answer_lost", CommitPoint.COMMITTED))
+    one, other = (situation(run, Endpoint.CREATE, 2) for run in (unheard, done))
+    assert one is not None
+    assert other is not None
+    assert one.digest != other.digest
+
+
+def test_links_that_end_by_themselves_leave_no_situation() -> None:
+    signed = Scenario(
+        name="signed", summary="Links.", contract={"result": {"kind": "signed_url"}}, work=STORY.work, steps=STORY.steps
+    )
+    assert set(attempt(signed, build, signed.seed, looks=True).situations) == {None}
+
+
+# -- stories
+
+
+def test_stories_that_differ_in_what_is_asked_for_are_one() -> None:
+    other = find("lost-create-response").model_copy(update={"faults": ()})
+    assert other.steps != STORY.steps
+    assert without_its_task(other.model_copy(update={"ends": {}, "jobs": {}})) == without_its_task(
+        STORY.model_copy(update={"ends": {}, "jobs": {}})
+    )
+    first, second = sweep(resolve(), [STORY, other], most_runs=5, cores=1).stories
+    assert (first.runs_made, second.runs_made) == (5, 0)
+    assert second.placements == first.placements == second.same_situation + second.not_made
+    assert second.audited == 1
+
+
+def test_stories_that_differ_in_their_work_are_not() -> None:
+    longer = Scenario(name="longer", summary="More of it.", work={"default": {"takes_s": 1.6}}, steps=STORY.steps)
+    _, second = sweep(resolve(), [STORY, longer], most_runs=5, cores=1).stories
+    assert second.same_situation == 0
+
+
+def test_a_changed_request_under_a_known_operation_is_no_mere_task() -> None:
+    steps = (
+        Submit(at=0, operation="op-1", parameters={"month": 1}),
+        Submit(at=1, operation="op-1", parameters={"month": 2}),
+    )
+    story = STORY.model_copy(update={"steps": steps})
+    assert without_its_task(story).steps == steps
+
+
+# -- the audit
+
+
+BRIEF = Scenario(
+    name="brief",
+    summary="The job is done when its create is answered.",
+    contract={"create_answer": "synchronous", "result": {"kind": "inline"}},
+    steps=(Submit(at=0, operation="op-1"),),
+)
+
+
+class Mute:
+    """A client that does not say what it will go on from."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def run(self) -> None:
+        await self._inner.run()
+
+    async def submit(self, operation: str, request: Any) -> None:
+        await self._inner.submit(operation, request)
+
+    async def cancel(self, operation: str, who: str, why: str) -> None:
+        await self._inner.cancel(operation, who, why)
+
+    async def report(self) -> Sequence[Any]:
+        claims: Sequence[Any] = await self._inner.report()
+        return claims
+
+
+class Failing(Mute):
+    """One that cannot say it."""
+
+    def outlook(self) -> Outlook:
+        raise RuntimeError("no idea")
+
+
+class Choosy(Mute):
+    """One that says it, but not that it takes a job for account 4711 only once."""
+
+    async def submit(self, operation: str, request: Any) -> None:
+        if "account" in request["parameters"] and await self.report():
+            raise Refused("not again")
+        await super().submit(operation, request)
+
+    def outlook(self) -> Outlook:
+        outlook: Outlook = self._inner.outlook()
+        return outlook
+
+
+def made_by(client: type[Mute]) -> Subject:
+    return Subject(name="inner", factory=lambda host: client(build(host)))
+
+
+def few(endpoint: Endpoint) -> tuple[Treatment, ...]:
+    """What is done at a place, of a few kinds only."""
+    kinds = {"answer_lost", "kill", "write_refused"}
+    chosen = (each for each in treatments(endpoint) if each.kind in kinds)
+    return tuple(msgspec.structs.replace(each, rank=rank) for rank, each in enumerate(chosen))
+
+
+@pytest.fixture
+def few_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.explore.sweep.treatments", few)
+    monkeypatch.setattr(
+        "harness.explore.sweep.plain_treatments",
+        lambda endpoint: tuple(each for each in few(endpoint) if each.is_plain),
+    )
+
+
+@pytest.mark.usefixtures("few_kinds")
+def test_what_is_pruned_for_its_situation_is_followed_by_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.explore.situations.AUDITED", 1.0)
+    found = sweep(resolve(), [BRIEF], faults=2, cores=1)
+    (story,) = found.stories
+    assert story.audited == story.same_situation > 50
+    assert found.verdict is Verdict.PASS, found.reason
+
+
+@pytest.mark.usefixtures("few_kinds")
+def test_what_is_found_with_pruning_is_what_is_found_without() -> None:
+    subject = resolve("tests.broken_clients.new_token_per_retry:build")
+    pruned, whole = (sweep(subject, [BRIEF], faults=2, cores=1, prune=prune) for prune in (True, False))
+    assert {finding.rule for finding in pruned.findings} == {finding.rule for finding in whole.findings} != set()
+    (few,), (all_of_them,) = pruned.stories, whole.stories
+    assert few.runs_made < all_of_them.runs_made
+    assert (all_of_them.same_reaction, all_of_them.same_situation) == (0, 0)
+
+
+def test_a_client_that_says_nothing_is_swept_without_regard_to_situations() -> None:
+    story = find("happy-path").model_copy(update={"work": STORY.work})
+    found = sweep(made_by(Mute), [story, find("lost-create-response")], most_runs=5, cores=1)
+    assert [each.same_situation for each in found.stories] == [0, 0]
+
+
+def test_a_client_that_hides_what_it_goes_by_is_caught_by_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.explore.situations.AUDITED", 1.0)
+    stories = [find("lost-create-response"), find("happy-path")]
+    found = sweep(made_by(Choosy), stories, most_runs=20, cores=1)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "which stands for it" in found.reason
+    assert "--no-prune" in found.reason
+
+
+def test_an_outlook_that_fails_makes_the_sweep_unknown_and_not_the_client_wrong() -> None:
+    found = sweep(made_by(Failing), [BRIEF], most_runs=3, cores=1)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "no idea" in found.reason
+
+
+def test_sequels_differ_by_what_is_done_and_when_but_not_by_the_last_digits_of_a_time() -> None:
+    assert not differ(((1.0, b"a"), (None, b"b")), ((1.0000004, b"a"), (None, b"b")))
+    assert differ(((1.0, b"a"),), ((1.1, b"a"),))
+    assert differ(((1.0, b"a"),), ((1.0, b"b"),))
+    assert differ(((1.0, b"a"),), ((None, b"a"),))
+    assert differ(((1.0, b"a"),), ())
+
+
+def test_ids_are_told_by_the_order_in_which_they_come_up() -> None:
+    one, other = "job_" + "a1" * 8, "job_" + "b2" * 8
+    assert without_ids([one, f"/v1/jobs/{one}", other]) == without_ids([other, f"/v1/jobs/{other}", one])
+    assert without_ids([one, one]) != without_ids([one, other])
+    assert without_ids(0.1000000000000001) != without_ids(0.1000000000000002)
