@@ -240,8 +240,9 @@ class GenuineWebhookNotRefused(Rule):
         sent_at, event = known
         if not event.genuine or event.type not in self.documented or not self._knows_the_job(event, sent_at):
             return
-        if max(map(abs, skews_s(sent_at, event, entry))) > TOLERANCE_S - EDGE_S:
-            return
+        wrong_s = self.world.clock_error_s(fact.worker, sent_at)
+        if max(map(abs, skews_s(sent_at, event, entry))) + wrong_s > TOLERANCE_S - EDGE_S:
+            return  # by its clock the timestamp may be out of time
         self.judged += 1
         if fact.status in self.refusals and self.first_time(fact.event):
             yield self.finding(
@@ -281,10 +282,9 @@ class DuplicateWebhookAnswered2xx(Rule):
         event, told = self.world.deliveries[fact.delivery]
         if fact.worker is not None and not self.world.undisturbed(fact.worker, event):
             return
-        if max(map(abs, skews_s(event, told, entry))) > TOLERANCE_S - EDGE_S:
-            return  # it may be refused for its timestamp
-        if self.world.clock_error_s(fact.worker, event) > TOLERANCE_S / 2:
-            return  # by its clock the timestamp is out of time
+        wrong_s = self.world.clock_error_s(fact.worker, event)
+        if max(map(abs, skews_s(event, told, entry))) + wrong_s > TOLERANCE_S - EDGE_S:
+            return  # by its clock the timestamp may be out of time
         self.judged += 1
         if not is_success(fact.status) and self.first_time(fact.event):
             taken = self.world.taken_events[fact.event]

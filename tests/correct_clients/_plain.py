@@ -97,7 +97,7 @@ class PlainClient:
             raise Refused("unknown")
         if record.stop_at is None and (record.state not in REST_STATES or record.state == "result_timed_out"):
             record.stop_at = record.cancel_at = self.now()
-            if record.job is not None:
+            if record.job is not None and record.state != "result_collecting":
                 record.due_at = record.stop_at
             if record.state == "result_timed_out":
                 record.state = "observing"
@@ -269,6 +269,9 @@ class PlainClient:
         record.accepted_at = self.now()
         if job["status"] == "succeeded" and (job.get("result") or {}).get("inline") is not None:
             self._succeeded(record, job)
+            return
+        if job["status"] in ENDS - {"succeeded"}:
+            self._rest(record, job["status"])
             return
         self._later(record, answer)
         if record.stop_at is not None:
