@@ -25,10 +25,10 @@ from fake_provider.facts import Endpoint
 from harness.explore.placements import Place, Placement, stage
 from harness.explore.reactions import Sequel, midst, quiet_from, reaction, sequel, without_ids
 from harness.history import History, RunEnded
-from harness.runner import Simulation, WorldOutlook
 from harness.subject import Factory
 from harness.subjects.resolve import Subject, resolve
 from harness.verdict import Finding
+from harness.virtual_time import Simulation, WorldOutlook
 from scenarios.model import Scenario
 
 __all__ = ["Aftermath", "Attempt", "Crew", "Situation", "Task", "aftermath", "attempt", "crew"]

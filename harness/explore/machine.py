@@ -29,12 +29,13 @@ from harness.explore.leads import Lead, edge, leads, leads_to_kind, stories
 from harness.explore.shrink import shrink
 from harness.explore.strategies import contracts, faults, works
 from harness.history import Entry, StateRecorded
-from harness.runner import Simulation, run
+from harness.runner import run
 from harness.simulation import SimulationError
 from harness.stage import Stage, SubjectError
 from harness.subject import Factory
 from harness.subjects.resolve import REFERENCE, Subject
 from harness.verdict import Finding, Verdict, decide
+from harness.virtual_time import Simulation
 from scenarios.dumping import dump
 from scenarios.model import (
     Arm,

@@ -7,8 +7,9 @@ from typing import Self
 import pytest
 from msgspec import structs
 
-import harness.runner
-from harness.runner import REAL_TIME_TRIES, Job, Result, run, run_many
+import harness.real_time
+from harness.real_time import TRIES
+from harness.runner import Job, Result, run, run_many
 from harness.simulation import SimulationLoop
 from harness.standstill import Standstill
 from harness.subjects import resolve
@@ -65,8 +66,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
             tries.append(job)
             return Result(structs.replace(example.outcome, verdict=next(left), reason="as it came"), example.history)
 
-        monkeypatch.setattr(harness.runner, "Standstill", StoodStill)
-        monkeypatch.setattr(harness.runner, "_run_process_once", once)
+        monkeypatch.setattr(harness.real_time, "Standstill", StoodStill)
+        monkeypatch.setattr(harness.real_time, "_made_once", once)
         (result,) = run_many([Job(scenario=find("happy-path"), subject=resolve(), mode="process")])
         return result, len(tries)
 
@@ -92,5 +93,5 @@ def test_a_run_that_passed_is_not_made_again(made: Made) -> None:
 
 def test_in_the_end_the_last_verdict_stands_and_the_reason_tells_of_the_standstill(made: Made) -> None:
     result, tries = made([Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.FAIL], 1.23)
-    assert (result.outcome.verdict, tries) == (Verdict.FAIL, REAL_TIME_TRIES)
+    assert (result.outcome.verdict, tries) == (Verdict.FAIL, TRIES)
     assert result.outcome.reason == "as it came; this machine stood still for 1.2 s meanwhile, at the last of 3 tries"

@@ -8,11 +8,12 @@ import pytest
 from fake_provider.facts import FaultsHealed
 from harness.history import Claimed, ClockSet, SubjectComplained
 from harness.patching import patched
-from harness.runner import Job, Result, Simulation, run, simulated_capabilities, sort_out
+from harness.runner import Job, Result, run, sort_out
 from harness.simulation import EPOCH
 from harness.stage import SubjectError
 from harness.subject import Claim, Client, Host
 from harness.subjects import Subject, resolve
+from harness.virtual_time import Simulation, simulated_capabilities
 from scenarios.model import Heal, Scenario
 
 STORY = Scenario.model_validate(
