@@ -114,6 +114,7 @@ _PROMISES: Final = st.fixed_dictionaries(
             partial=st.booleans(),
         ),
         "webhooks": st.builds(Webhooks, enabled=st.booleans(), progress_events=st.booleans()),
+        "time_limit_s": _mostly(None, 3.0),
     }
 )
 
@@ -126,6 +127,7 @@ def contracts(draw: st.DrawFn) -> Contract:
     promises = draw(_PROMISES)
     if promises["create_answer"] is CreateAnswer.SYNCHRONOUS:
         promises["webhooks"] = Webhooks()  # there is nothing to tell of
+        promises["time_limit_s"] = None  # nor anything to limit
     if promises["idempotency"].mechanism is Mechanism.NONE and promises["lookup"].by is LookupBy.RECENT_BY_REQUEST_ID:
         promises["lookup"] = Lookup()  # there is no request id to look for
     return Contract(**promises)

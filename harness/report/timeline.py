@@ -169,7 +169,6 @@ _ON_A_WORKER: Final = {
     history.WorkerStarted: "started",
     history.WorkerStopped: "frozen",
     history.WorkerResumed: "resumed",
-    history.ClockSet: "clock set",
     history.SecretSaid: "secret",
     history.SubjectComplained: "complaint",
 }
@@ -304,6 +303,8 @@ def _of_a_worker(fact: Fact) -> Drawn:
             return _on(fact.worker, "note", fact.entry)
         case history.LeaseNoted():
             return _on(fact.worker, "lease", f"lease {fact.what}")
+        case history.ClockSet():
+            return _on(fact.worker, "clock", f"clock {fact.ahead_s:+g} s" if fact.ahead_s else "clock right")
         case history.WorkerEnded():
             return _on(fact.worker, "ended", fact.how)
         case history.ProcessReaped():

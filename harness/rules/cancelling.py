@@ -10,6 +10,7 @@ from harness.rules.observing import DeadlineClaim
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
+from harness.rules.world import World
 from harness.verdict import Finding
 
 __all__: list[str] = []
@@ -176,6 +177,13 @@ class NoCancelAfterTerminal(Rule):
             )
 
 
+def gave_up(world: World, operation: Operation, since: Entry) -> bool:
+    """Whether the client rightly does no more: it waits for a person, or its clock was put past a deadline."""
+    states = {entry.fact.state for entry in operation.claims.values() if isinstance(entry.fact, Claimed)}
+    over = {"cancellation_unconfirmed", "result_timed_out"} if world.ran_ahead_s(since) else set()
+    return not states.isdisjoint({"human_decision_required", *over})
+
+
 @rule(id="stop-command-acted-upon", requirement="W6.3", needs=Needs.WIRE)
 class StopCommandActedUpon(Rule):
     """A stop command leads to a cancel call once the job is known, unless the job ended first.
@@ -199,10 +207,10 @@ class StopCommandActedUpon(Rule):
 
     def _judge(self, operation: Operation, job_id: str, told: Exchange, over: Entry) -> Iterator[Finding]:
         accepted, job = told.ended or told.sent, self.world.jobs.get(job_id)
-        if self._claims(operation, "human_decision_required"):
-            return
         for command in operation.cancels:
             began = max(command, accepted, key=lambda entry: entry.seq)
+            if gave_up(self.world, operation, began):
+                continue
             free_at = max(map(self.world.taken_up_at, (command, began)))
             due = free_at + self.world.longest_wait_s + self.world.fell_behind_s(command)
             ended_first = job is None or (job.terminal and job.moved is not None and job.moved.at <= due)
@@ -275,10 +283,7 @@ class ObservationContinuesAfterCancel(Rule):
             over.at <= ended.at + self.world.longest_wait_s + self.world.fell_behind_s(cancel.sent)
             or not self.world.undisturbed(cancel.request.worker, cancel.sent)
             or self._is_held(operation, ended, over)
-            or any(
-                isinstance(e.fact, Claimed) and e.fact.state == "human_decision_required"
-                for e in operation.claims.values()
-            )
+            or gave_up(self.world, operation, cancel.sent)
         ):
             return
         self.judged += 1

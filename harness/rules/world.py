@@ -7,9 +7,9 @@ answer
 Constant work per entry; no judgement is passed here.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import combinations
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
@@ -168,10 +168,13 @@ class World:
         return self._clock_jump(since, -1)
 
     def _clock_jump(self, since: Entry, sign: int) -> float:
-        if not self.clocks_were_set:
-            return 0.0
-        settings = [[sign * ahead_s for ahead_s in each.ahead_since(since.seq)] for each in self.workers.values()]
-        return max((0.0, *(later - sooner for each in settings for sooner, later in combinations(each, 2))))
+        jump_s = 0.0
+        for worker in self.workers.values() if self.clocks_were_set else ():
+            lowest_s = math.inf
+            for ahead_s in worker.ahead_since(since.seq):
+                lowest_s = min(lowest_s, sign * ahead_s)
+                jump_s = max(jump_s, sign * ahead_s - lowest_s)
+        return jump_s
 
     def clock_error_s(self, worker: str | None, since: Entry) -> float:
         """By how much the clock of a worker's host was wrong since an entry, at the most."""

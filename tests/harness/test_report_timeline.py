@@ -18,6 +18,7 @@ from fake_provider.facts import (
 )
 from harness.history import (
     AnyFact,
+    ClockSet,
     History,
     LeaseNoted,
     RunStarted,
@@ -261,6 +262,15 @@ def test_a_worker_lives_until_it_ends_and_a_freeze_ends_with_it() -> None:
     )
     assert of(SpanKind.ALIVE, made) == [("w1", 0, 4, ""), ("w1", 5, None, "")]
     assert of(SpanKind.FROZEN, made) == [("w1", 1, 2, ""), ("w1", 3, 4, "")]
+
+
+def test_a_clock_that_is_set_is_drawn_on_its_worker_with_how_wrong_it_is() -> None:
+    wrong, right = ClockSet(worker="w1", ahead_s=-60.0), ClockSet(worker="w1", ahead_s=0.0)
+    glyphs = [glyph for each in drawn(wrong, right).drawn for glyph in each.glyphs]
+    assert [(glyph.lane, glyph.kind, glyph.label) for glyph in glyphs] == [
+        ("w1", "clock", "clock -60 s"),
+        ("w1", "clock", "clock right"),
+    ]
 
 
 def test_a_lease_lasts_from_taking_to_giving_up_through_its_renewals() -> None:

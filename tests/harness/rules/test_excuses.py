@@ -365,6 +365,26 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.succeeds().annex().claimed("result_validation_failed"),
     ),
     (
+        "observation-continues-after-cancel",
+        "the clock was put past the cancel's deadline",
+        lambda s: (
+            s.create().told("cancel").cancel().clock_set(9, at=1).claimed("cancellation_unconfirmed", at=60).ended()
+        ),
+        lambda s: s.create().told("cancel").cancel().claimed("cancellation_unconfirmed", at=60).ended(),
+    ),
+    (
+        "stop-command-acted-upon",
+        "the clock was put past the cancel's deadline",
+        lambda s: s.told("cancel").create().clock_set(9, at=1).claimed("cancellation_unconfirmed", at=60).ended(),
+        lambda s: s.told("cancel").create().claimed("cancellation_unconfirmed", at=60).ended(),
+    ),
+    (
+        "one-job-per-operation",
+        "the clock was set back, and by it the token was young when the create was sent again",
+        lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(-3600, at=1).lost(at=8, job="job-2"),
+        lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().lost(at=8, job="job-2"),
+    ),
+    (
         "webhook-out-of-time-refused",
         "by a clock that is wrong it may be in time",
         lambda s: s.create().clock_set(-600).webhook(skew=-600),

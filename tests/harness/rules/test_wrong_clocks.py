@@ -23,6 +23,11 @@ FAULTS: dict[str, dict[str, Any]] = {
     "as-a-read-is-answered": {"at": "status#2:delivered"},
     "as-the-result-is-asked-for": {"at": "result#1:received"},
 }
+BESIDES: dict[str, list[dict[str, Any]]] = {
+    "nothing else": [],
+    "no answer to the create": [{"kind": "answer_lost", "at": "create#1:committed", "times": 3}],
+    "the clock is set twice": [{"kind": "clock_skewed", "at": "status#3:received", "ahead_s": -60}],
+}
 SUBMIT = {"at": 0, "do": "submit", "operation": "op-1"}
 STORIES: dict[str, tuple[float, list[dict[str, Any]]]] = {  # how long the work takes, and what happens
     "done": (3, [SUBMIT]),
@@ -37,7 +42,9 @@ CLIENTS = [*(("build", contract) for contract in CONTRACTS), ("build_trusting_da
 @pytest.mark.parametrize(("client", "contract"), CLIENTS)
 def test_a_client_that_goes_by_the_clock_of_its_host_breaks_no_rule(client: str, contract: str, ahead_s: float) -> None:
     subject = resolve(f"tests.correct_clients._own_time:{client}")
-    for (when, fault), (what, (takes_s, steps)) in product(FAULTS.items(), STORIES.items()):
+    for (when, fault), (what, (takes_s, steps)), (besides, more) in product(
+        FAULTS.items(), STORIES.items(), BESIDES.items()
+    ):
         scenario = Scenario.model_validate(
             {
                 "name": "a-wrong-clock",
@@ -45,11 +52,11 @@ def test_a_client_that_goes_by_the_clock_of_its_host_breaks_no_rule(client: str,
                 "contract": CONTRACTS[contract],
                 "work": {"default": {"takes_s": takes_s}},
                 "steps": steps,
-                "faults": [{"kind": "clock_skewed", "ahead_s": ahead_s, **fault}],
+                "faults": [{"kind": "clock_skewed", "ahead_s": ahead_s, **fault}, *more],
             }
         )
         outcome = run(scenario, subject).outcome
-        assert outcome.findings == (), f"{when}, {what}"
+        assert outcome.findings == (), f"{when}, {what}, {besides}"
 
 
 def test_the_clock_is_set_at_the_fault_and_set_right_when_the_faults_are_healed() -> None:
