@@ -233,7 +233,8 @@ class StopCommandActedUpon(Rule):
             return False  # it was told to wait longer than usual
         if any(free_at < cut_at <= due for worker in world.workers.values() for cut_at in worker.cut_times):
             return False
-        if all(worker.cut_after(command.seq) is None for worker in world.workers.values()):
+        first = operation.cancels[0]  # a command that is given again is the same intent
+        if all(worker.cut_after(first.seq) is None for worker in world.workers.values()):
             return True
         in_time = free_at + 2 * world.time("lease_s", 2) <= began.at + world.time("cancel_deadline_s", 0)
         return in_time and self._is_durable(command) and not self._claims(operation, "cancellation_unconfirmed")

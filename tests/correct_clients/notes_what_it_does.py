@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from harness.rules.local_states import EDGES, is_legal
-from harness.subject import REST_STATES, Client, Host, LeaseNote, Note, Recorded, Recording, WriteRefused
+from harness.subject import REST_STATES, Client, Host, LeaseNote, Recorded, Recording, WriteRefused
 from tests.correct_clients._plain import Gone, PlainClient, Record
 
 
@@ -27,6 +27,7 @@ class Noting(PlainClient):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self.noted: dict[str, str] = host.disk.setdefault("noted", {})  # by operation: the state as noted
+        self.notes: dict[str, int] = host.disk.setdefault("notes", {})  # by operation: how many there are
         self.fences: dict[str, int] = host.disk.setdefault("fences", {})
         self.holders: dict[str, str | None] = host.disk.setdefault("holders", {})
 
@@ -66,7 +67,9 @@ class Noting(PlainClient):
         if before == after:
             return
         for state in way(before, after):
-            await self._note(record, state, "transition", cause, "as the record says")
+            if self.noted[record.operation] == before:
+                await self._note(record, state, "transition", cause, "as the record says")
+                before = state
 
     async def _call(
         self, record: Record, method: str, path: str, *, body: bytes | None = None, **headers: str
@@ -95,31 +98,30 @@ class Noting(PlainClient):
         await self.host.note(LeaseNote(operation=name, what=what, fence=self.fences[name], lasts_s=self.lease_s))
 
     async def _note(self, record: Record, after: str, entry: str, cause: str, reason: str) -> None:
+        """Note something, unless another note comes first: what was to be said is out of date then."""
         name = record.operation
-        await self._insist(Recording(operation=name, after=after))
-        before = self.noted.get(name)
-        self.noted[name] = after
-        await self._insist(
-            Recorded(
-                operation=name,
-                before=before,
-                after=after,
-                entry=entry,
-                actor=self.host.worker,
-                cause=cause,
-                reason=reason,
-                remote_job=record.job,
-            )
-        )
-
-    async def _insist(self, note: Note) -> None:
+        before, noted = self.noted.get(name), self.notes.get(name, 0)
         while True:
             try:
-                await self.host.note(note)
+                await self.host.note(Recording(operation=name, after=after))
             except WriteRefused:
                 await self.host.clock.sleep(0.2)
             else:
-                return
+                break
+        if self.notes.get(name, 0) != noted:
+            return
+        self.noted[name], self.notes[name] = after, noted + 1
+        done = Recorded(
+            operation=name,
+            before=before,
+            after=after,
+            entry=entry,
+            actor=self.host.worker,
+            cause=cause,
+            reason=reason,
+            remote_job=record.job,
+        )
+        await self.host.note(done)
 
 
 def build(host: Host) -> Client:

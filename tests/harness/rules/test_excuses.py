@@ -60,6 +60,20 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     ),
     (
         "stop-command-acted-upon",
+        "the command is repeated after a worker died when it was about to call, and nobody knows whether it did",
+        lambda s: (
+            s.create()
+            .told("cancel", at=1)
+            .killed(at=2)
+            .started(at=2)
+            .told("cancel", at=3)
+            .claimed("cancellation_unconfirmed", at=9)
+            .ended(at=60)
+        ),
+        lambda s: s.create().told("cancel", at=1).killed(at=2).started(at=2).told("cancel", at=3).ended(at=60),
+    ),
+    (
+        "stop-command-acted-upon",
         "a Retry-After holds the client beyond the time in which it would act",
         lambda s: s.told("cancel").create(retry_after=600).ended(at=60),
         lambda s: s.told("cancel").create(retry_after=1).ended(at=60),
