@@ -191,7 +191,9 @@ class PlainClient:
             headers.pop("date", None)
         asked = read_retry_after(headers, now).delay_s
         timing = self.timing
-        wait = min(timing["poll_cap_s"], timing["poll_first_s"] * 2**record.misses) * self.slowness
+        wait = min(timing["poll_cap_s"], timing["poll_first_s"] * 2**record.misses)
+        if record.stop_at is None:  # what a cancel comes to is watched at the usual pace
+            wait *= self.slowness
         record.misses += 1
         record.due_at = now + (wait if asked is None else max(asked, timing["poll_first_s"]))
 

@@ -1,13 +1,13 @@
 """Everything is noted as it is done: leases with their fences, intents, outcomes and transitions."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
 
 from harness.rules.local_states import EDGES, is_legal
-from harness.subject import REST_STATES, Client, Host, LeaseNote, Recorded, Recording, WriteRefused
+from harness.subject import REST_STATES, Claim, Client, Host, LeaseNote, Recorded, Recording, WriteRefused
 from tests.correct_clients._plain import Gone, PlainClient, Record
 
 
@@ -39,6 +39,16 @@ class Noting(PlainClient):
     async def cancel(self, operation: str, who: str, why: str) -> None:
         await super().cancel(operation, who, why)
         await self._note(self.records[operation], self.noted[operation], "note", f"stop command of {who}", why)
+
+    async def report(self) -> Sequence[Claim]:
+        """What is on record: a state that is not noted yet is none."""
+        return [
+            claim
+            if self.noted.get(claim.operation) == self._state(self.records[claim.operation])
+            else Claim(operation=claim.operation, state=self.noted[claim.operation])
+            for claim in await super().report()
+            if claim.operation in self.noted
+        ]
 
     async def _look_at(self, record: Record) -> None:
         if record.operation not in self.noted:
