@@ -72,7 +72,7 @@ _SEEDS_APART: Final = 1_000_003
 """So that explorations with neighbouring seeds have no chunk in common."""
 
 AFTERMATH_S: Final = 8.0
-"""How long a run goes on that had a stop command: longer than any client may wait before it acts on one."""
+"""How long a run goes on that had a stop command: under most terms longer than a client may wait to act on it."""
 
 PLAYED_OUT_S: Final = 3.0
 """How long a beginning is left alone after its last step, so that what it is for comes about."""
