@@ -174,19 +174,22 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
 
 
 def sequel(history: History, since: int, at: float) -> Sequel:
-    """Return all that was done from a moment on. What the harness asked for at the end comes last."""
+    """Return all that was done from a moment on. What the harness asked for at the end comes last, and what was done in
+    one instant is in no order of its own.
+    """
     before, after = _split(history, since)
-    base, ids, is_healed = _fences(before), dict[bytes, bytes](), False
-    done: list[tuple[float | None, bytes]] = []
-    asked: list[tuple[float | None, bytes]] = []
+    base, is_healed = _fences(before), False
+    done: list[tuple[bool, float, float | None, list[Any]]] = []
     for entry in after:
         is_healed = is_healed or isinstance(entry.fact, FaultsHealed)
         told = _told(entry.fact, base)
         if told is not None:
             is_asked = isinstance(entry.fact, Claimed | LedgerRead)
-            time = None if is_asked or is_healed else entry.at - at
-            (asked if is_asked else done).append((time, without_ids(told, ids)))
-    return (*done, *asked)
+            in_s = entry.at - at
+            done.append((is_asked, round(in_s, 3), None if is_asked or is_healed else in_s, told))
+    done.sort(key=lambda each: (*each[:2], _ID.sub(b"id", _ENCODER.encode(each[3]))))
+    ids: dict[bytes, bytes] = {}
+    return tuple((in_s, without_ids(told, ids)) for _, _, in_s, told in done)
 
 
 def _split(history: History, since: int) -> tuple[list[Entry], list[Entry]]:

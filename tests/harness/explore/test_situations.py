@@ -161,6 +161,16 @@ def test_a_request_that_is_still_under_way_when_the_run_ends_leaves_no_situation
     assert situation(slow, Endpoint.RESULT, 2) is None
 
 
+def test_a_client_that_is_dead_leaves_no_situation() -> None:
+    """What is on its disk, nobody says."""
+    story = find("duplicate-webhook").model_copy(update={"faults": ()})
+    root = attempt(story, build, story.seed)
+    status = next(each for each in root.places if each.endpoint is Endpoint.STATUS)
+    killed = Placement(status, treatment(Endpoint.STATUS, "kill", CommitPoint.BEFORE_RECEIPT))
+    run = attempt(stage(story, (killed,)), build, story.seed, looks=True)
+    assert situation(run, Endpoint.WEBHOOK, 1) is None
+
+
 def test_workers_that_may_wake_up_in_one_instant_leave_no_situation() -> None:
     story = find("stale-lease").model_copy(update={"faults": ()})
     assert set(attempt(story, build, story.seed, looks=True).situations) == {None}
