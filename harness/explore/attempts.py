@@ -191,6 +191,8 @@ def _situation(place: Place, moment: _Moment, history: History) -> Situation | N
         return None
     ends, dues = sorted(moment.outlook.ends.items()), sorted(moment.outlook.dues.items())
     under_way = midst(history, moment.facts, place.at)
+    if under_way is None:
+        return None
     then = moment.then and moment.then.state
     to_come = [name for name, _ in ends], [name for name, _ in dues]
     told = (place.endpoint, place.worker, moment.outlook.state, then, under_way, to_come)

@@ -134,9 +134,10 @@ def without_ids(value: object, known: dict[bytes, bytes] | None = None) -> bytes
     return _ID.sub(lambda found: ids.setdefault(found[0], b"id %d" % len(ids)), _ENCODER.encode(value))
 
 
-def midst(history: History, since: int, at: float) -> list[object]:
+def midst(history: History, since: int, at: float) -> list[object] | None:
     """Return what is under way at a moment, as what came of it shows: the rest of that instant, how the exchanges and
-    deliveries ended that had begun, and what frozen workers did in the instant in which they woke up.
+    deliveries ended that had begun, and what frozen workers did in the instant in which they woke up. None if the run
+    was over before it showed.
 
     Args:
         since: how many facts there were.
@@ -144,7 +145,9 @@ def midst(history: History, since: int, at: float) -> list[object]:
     """
     before, after = _split(history, since)
     begun = {entry.fact.exchange for entry in before if isinstance(entry.fact, RequestSent)}
+    begun -= {entry.fact.exchange for entry in before if isinstance(entry.fact, AnswerEnded)}
     sent = {entry.fact.delivery for entry in before if isinstance(entry.fact, EventSent)}
+    sent -= {entry.fact.delivery for entry in before if isinstance(entry.fact, EventDelivered)}
     frozen: set[str] = set()
     for entry in before:
         if isinstance(entry.fact, WorkerStopped):
@@ -158,28 +161,35 @@ def midst(history: History, since: int, at: float) -> list[object]:
     for entry in after:
         fact, in_s = entry.fact, round(entry.at - at, _DIGITS) + 0.0
         if isinstance(fact, AnswerEnded) and fact.exchange in begun:
+            begun.remove(fact.exchange)
             found.append((in_s, fact.endpoint, fact.worker, fact.fate, fact.status))
         elif isinstance(fact, EventDelivered) and fact.delivery in sent:
+            sent.remove(fact.delivery)
             found.append((in_s, fact.worker, fact.status))
         elif not isinstance(fact, Claimed | LedgerRead) and any(abs(entry.at - one) <= _SAME_S for one in instants):
             told = _told(fact, base)
             if told is not None:
                 found.append((in_s, told))
-    return found
+    return None if begun or sent else found
 
 
 def sequel(history: History, since: int, at: float) -> Sequel:
-    """Return all that was done from a moment on."""
+    """Return all that was done from a moment on. What the harness asked for at the end comes last, and what was done in
+    one instant is in no order of its own.
+    """
     before, after = _split(history, since)
-    base, ids, healed = _fences(before), dict[bytes, bytes](), False
-    followed: list[tuple[float | None, bytes]] = []
+    base, is_healed = _fences(before), False
+    done: list[tuple[bool, float, float | None, list[Any]]] = []
     for entry in after:
-        healed = healed or isinstance(entry.fact, FaultsHealed)
+        is_healed = is_healed or isinstance(entry.fact, FaultsHealed)
         told = _told(entry.fact, base)
         if told is not None:
-            is_timed = not healed and not isinstance(entry.fact, Claimed | LedgerRead)
-            followed.append((entry.at - at if is_timed else None, without_ids(told, ids)))
-    return tuple(followed)
+            is_asked = isinstance(entry.fact, Claimed | LedgerRead)
+            in_s = entry.at - at
+            done.append((is_asked, round(in_s, 3), None if is_asked or is_healed else in_s, told))
+    done.sort(key=lambda each: (*each[:2], _ID.sub(b"id", _ENCODER.encode(each[3]))))
+    ids: dict[bytes, bytes] = {}
+    return tuple((in_s, without_ids(told, ids)) for _, _, in_s, told in done)
 
 
 def _split(history: History, since: int) -> tuple[list[Entry], list[Entry]]:
@@ -208,8 +218,8 @@ def _told(fact: Fact, fences: dict[str, int]) -> list[Any] | None:
 
 
 def differ(one: Sequel, other: Sequel) -> bool:
-    """Whether two sequels are not the same."""
+    """Whether two sequels are not the same. Times that the harness chose in either of them are not compared."""
     return len(one) != len(other) or any(
-        said != said_too or (at is None) != (at_too is None) or abs((at or 0.0) - (at_too or 0.0)) > _SAME_S
+        said != said_too or (at is not None and at_too is not None and abs(at - at_too) > _SAME_S)
         for (at, said), (at_too, said_too) in zip(one, other, strict=True)
     )

@@ -8,6 +8,8 @@ counted from that moment (``attempts`` takes it). What is assumed where one plac
 * What rules remember of the time before is what both runs have in common: which jobs there are, for which tokens and in
   which states, and what the clients' records say. A rule that counts what was done lately, as those on manners
   do, may have counted less in the run that was made: what only the sum of both breaks is left to the audit.
+* There is one worker, and it lives: of two that wake up in one instant, the last digits of a time decide which comes
+  first, and of a disk that nobody looks at, nothing is known.
 * A deadline changes nothing before it passes. Where one of them comes at another time, the clients of the run that was
   made must have been done before either; where it is something at the provider, the whole run must have been over.
 """

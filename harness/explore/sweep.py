@@ -61,6 +61,9 @@ CORE: Final = (
 
 MOST_FAULTS: Final = 3
 
+_MOVES_CLOCKS: Final = frozenset({"clock_skewed"})
+"""Under these deadlines pass that were far away: no run stands for another one."""
+
 _ABOUT_WEBHOOKS: Final = frozenset(name for name, kind in KINDS.items() if kind.__module__ == webhooks.__name__)
 
 Tell = Callable[[str, int, int], object]
@@ -155,7 +158,8 @@ class _Story:
                         continue
                     placement = Placement(place, treatment)
                     if placement.key > last and not (treatment.until_healed and _twin(treatment, place) in tried):
-                        yield _Wanted(self, (*node.placements, placement), situation)
+                        moves_clock = treatment.kind in _MOVES_CLOCKS
+                        yield _Wanted(self, (*node.placements, placement), None if moves_clock else situation)
 
     def _situation(self, node: Run, place: Place) -> Situation | None:
         """The situation at a place, if runs may stand for one another by it: not where another fault struck already."""

@@ -187,7 +187,9 @@ class SimulatedStage:
         return worker in self._workers and not self._workers[worker].host.frozen
 
     def outlook(self) -> Outlook | None:
-        """What the workers will go on from; None if one does not say."""
+        """What the workers will go on from; None if one does not say, or if none lives to say what is on the disk."""
+        if not any(worker.host.alive for worker in self._workers.values()):
+            return None
         state: list[tuple[object, ...]] = []
         ends: dict[str, float] = {}
         for name, worker in sorted(self._workers.items()):
