@@ -84,6 +84,7 @@ _GONE_ON_FROM: Final = (
     "token",
     "state",
     "synchronous",
+    "error",
     "reads",
     "partial_effects",
     "stuck",
@@ -525,7 +526,10 @@ class Provider:
         name, and in how many seconds. What is past is not in it; providers that agree in both do the same from here on.
         """
         number = {id(job): index for index, job in enumerate(self._books)}
-        jobs = [[getattr(job, field) for field in _GONE_ON_FROM] for job in self._books]
+        jobs = [
+            [*(getattr(job, field) for field in _GONE_ON_FROM), job.result.sha256 if job.result else None]
+            for job in self._books
+        ]
         answers_to = [(name, number[id(job)]) for name, job in self._jobs.items()]
         keys, ends = self.keys.outlook(now)
         for due, _, job, state in self._due:
