@@ -29,7 +29,7 @@ from reference_client.stores.sqlite import SQLiteStore
 from scenarios.loading import find
 from scenarios.model import Scenario, Submit
 
-EXAMPLES, STEPS = 100, 30
+EXAMPLES, STEPS = 400, 30
 LIFECYCLES = 300
 TASKS = 20  # that a lifecycle starts
 

@@ -9,6 +9,7 @@ The *situation* at a place is a digest of all that decides what follows there, i
 from. The same fault in the same situation is followed by the same, unless a deadline passes meanwhile.
 """
 
+import gc
 import hashlib
 import math
 import os
@@ -24,6 +25,7 @@ import msgspec
 from fake_provider.facts import Endpoint
 from harness.explore.placements import Place, Placement, stage
 from harness.explore.reactions import Sequel, midst, quiet_from, reaction, sequel, without_ids
+from harness.garbage import heap_set_aside
 from harness.history import History, RunEnded
 from harness.subject import Factory
 from harness.subjects.resolve import Subject, resolve
@@ -273,7 +275,8 @@ def crew(
     assert subject.factory is not None
     hands = cores or os.cpu_count() or 1
     if hands == 1:
-        yield Crew(stories, subject.factory, seed, looks_below)
+        with heap_set_aside():
+            yield Crew(stories, subject.factory, seed, looks_below)
         return
     # Spawned, not forked: the caller may have threads, such as the one that draws a progress bar.
     pool = ProcessPoolExecutor(
@@ -295,6 +298,7 @@ def _enlist(subject: str, stories: tuple[Scenario, ...], seed: int | None, looks
     factory = resolve(subject).factory
     assert factory is not None
     _crew = Crew(stories, factory, seed, looks_below)
+    gc.freeze()  # for good: this process makes runs and nothing else
 
 
 def _make(task: Task) -> Attempt:

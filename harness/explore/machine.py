@@ -28,6 +28,7 @@ from harness.explore import floors
 from harness.explore.leads import Lead, edge, leads, leads_to_kind, stories
 from harness.explore.shrink import shrink
 from harness.explore.strategies import contracts, faults, works
+from harness.garbage import heap_set_aside
 from harness.history import Entry, StateRecorded
 from harness.runner import run
 from harness.simulation import SimulationError
@@ -492,7 +493,8 @@ def explore(
         raise SubjectError(f"{subject.name!r} cannot be explored: exploration needs a client that can be simulated")
     tally = Tally()
     began = time.perf_counter()
-    reason = _wander(subject.factory, contract, tally, examples=examples, steps=steps, seed_=seed)
+    with heap_set_aside():
+        reason = _wander(subject.factory, contract, tally, examples=examples, steps=steps, seed_=seed)
     seconds = time.perf_counter() - began
     findings: tuple[Finding, ...] = ()
     saved = None
