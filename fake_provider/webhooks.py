@@ -25,6 +25,7 @@ MAX_HELD: Final = 100_000
 """Deliveries waiting at one time: as many as jobs. Past that the newest are dropped, as a full queue would."""
 
 _GONE: Final = 410
+_SIGNATURE: Final = "webhook-signature"
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +48,7 @@ class Pending(msgspec.Struct, kw_only=True):
     skew_s: float = 0  # added to the timestamp
     rotated: bool = False  # signed with a newer secret first, as while secrets are being changed
     frozen: "Attempt | None" = None  # sent again byte for byte
+    signed: bool = True  # False: without the header that would hold the signature
     exempt: bool = False  # no fault strikes it (once more)
     lost: bool = False  # it leaves, and never arrives
 
@@ -80,7 +82,7 @@ def sign(event_id: str, body: bytes, now: float, secrets: Sequence[str]) -> dict
         "content-type": "application/json",
         "webhook-id": event_id,
         "webhook-timestamp": str(int(now)),
-        "webhook-signature": " ".join(Webhook(secret).sign(event_id, at, text) for secret in secrets),
+        _SIGNATURE: " ".join(Webhook(secret).sign(event_id, at, text) for secret in secrets),
     }
 
 
@@ -126,7 +128,7 @@ class Outbox:
     def fingerprint(self) -> object:
         """Return what is still to be delivered, and when, in types of JSON; without ids, which are random."""
         return [
-            (due, each.event.type, each.event.operation, each.event.genuine, each.attempt, each.skew_s)
+            (due, each.event.type, each.event.operation, each.event.genuine, each.attempt, each.skew_s, each.signed)
             for due, _, each in sorted(self._due)
         ]
 
@@ -136,7 +138,15 @@ class Outbox:
             {
                 "in_s": round(max(0.0, due - now), 4),
                 "event": (each.event.id, each.event.type, each.event.operation, each.event.genuine),
-                "delivery": (each.attempt, each.skew_s, each.rotated, each.exempt, each.lost, each.frozen is None),
+                "delivery": (
+                    each.attempt,
+                    each.skew_s,
+                    each.rotated,
+                    each.signed,
+                    each.exempt,
+                    each.lost,
+                    each.frozen is None,
+                ),
             }
             for due, _, each in sorted(self._due, key=lambda item: item[:2])
         ]
@@ -149,6 +159,9 @@ class Outbox:
         secrets = self._secrets if event.genuine else (self._stranger,)
         if pending.rotated:
             secrets = (self._newer, *secrets)
+        headers = sign(event.id, event.body, now + pending.skew_s, secrets)
+        if not pending.signed:
+            del headers[_SIGNATURE]
         return Attempt(
             delivery=number,
             event=event.id,
@@ -157,7 +170,7 @@ class Outbox:
             operation=event.operation,
             attempt=pending.attempt,
             genuine=event.genuine,
-            headers=sign(event.id, event.body, now + pending.skew_s, secrets),
+            headers=headers,
             body=event.body,
         )
 

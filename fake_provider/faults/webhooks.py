@@ -138,25 +138,27 @@ class WebhookSecretRotated(Fault):
         return True
 
 
-def _send(course: Course, event: Event, after_s: float = 0.0) -> bool:
+def _send(course: Course, event: Event, *, signed: bool = True) -> bool:
     """Send an extra event, once."""
-    course.world.mail.outbox.add(Pending(event=event, retried=False, exempt=True), course.now + after_s)
+    course.world.mail.outbox.add(Pending(event=event, retried=False, signed=signed, exempt=True), course.now)
     return True
 
 
 @fault_kind
 class WebhookForged(Fault):
-    """A stranger says that the job has succeeded, signed with a secret the client never got."""
+    """A stranger says that the job has succeeded, signed with a secret the client never got, or not at all."""
 
     strikes_at: ClassVar[Places] = _BESIDE
     kind: Literal["webhook_forged"] = "webhook_forged"
+    signature: Literal["wrong", "none"] = Field("wrong", description="Whether there is one at all.")
 
     def strike(self, course: Course) -> bool:
         if course.job is None or not course.world.mail.outbox.offered:
             return False
         view = course.world.provider.view(course.job, course.now)
         claimed = msgspec.structs.replace(view, state=JobState.SUCCEEDED, progress=100)
-        return _send(course, course.world.mail.event(claimed, course.now, genuine=False))
+        event = course.world.mail.event(claimed, course.now, genuine=False)
+        return _send(course, event, signed=self.signature == "wrong")
 
 
 @fault_kind

@@ -226,6 +226,15 @@ def test_a_stranger_claims_success(play: Play) -> None:
     assert [sent.genuine for sent in world.of(EventSent)] == [False, True]
 
 
+def test_a_stranger_signs_nothing(play: Play) -> None:
+    fault = {"kind": "webhook_forged", "at": "create#1:delivered", "signature": "none"}
+    world = play(one_job, fault, contract=HOOKS)
+    assert "webhook-signature" not in world.received[0][1].headers
+    with pytest.raises(WebhookVerificationError, match="Missing required headers"):
+        _verify(world, 0)
+    assert [sent.genuine for sent in world.of(EventSent)] == [False, True]
+
+
 def test_an_event_is_about_somebody_elses_job(play: Play) -> None:
     world = play(one_job, {"kind": "webhook_for_another_job", "at": "create#1:delivered"}, contract=HOOKS)
     assert _verify(world, 0)["data"]["id"] not in world.jobs
