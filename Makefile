@@ -20,9 +20,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# One more at a time than there are cores: a third of the time is spent on waiting for programs that run in real time.
 tests: $(STAMP)
-	$(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 docs: $(STAMP)
 	$(BIN)/python -m harness.report.catalogues
