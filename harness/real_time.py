@@ -25,7 +25,7 @@ from harness.verdict import Verdict
 
 __all__ = ["TRIES", "introduced", "run_process", "run_side_by_side"]
 
-AT_ONCE: Final = 10
+AT_ONCE: Final = 12
 """Runs in real time mostly wait. More at once would make their workers wait for the two cores of a small machine
 instead."""
 
