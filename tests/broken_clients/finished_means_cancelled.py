@@ -11,11 +11,13 @@ CAUGHT_BY = "cancelled-only-if-confirmed"
 
 
 class Broken(PlainClient):
+    taken_for_cancelled = 409
+
     async def _cancel(self, record: Record, cancel: Mapping[str, Any]) -> None:
         record.cancel_at = None
         answer = await self._call(record, "DELETE", f"/v1/jobs/{record.job}")
         self._later(record, answer)
-        if answer is not None and answer.status_code == 409:
+        if answer is not None and answer.status_code == self.taken_for_cancelled:
             self._rest(record, "cancelled")
 
 

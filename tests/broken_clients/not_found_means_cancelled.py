@@ -1,22 +1,14 @@
 """A job that is not there to be cancelled is taken for a cancelled one."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from harness.subject import Client, Host
-from tests.correct_clients._plain import PlainClient, Record
+from tests.broken_clients.finished_means_cancelled import Broken as MisreadsTheCancel
 
 SCENARIO = "cancel-of-a-finished-job-answered-404"
 CAUGHT_BY = "cancelled-only-if-confirmed"
 
 
-class Broken(PlainClient):
-    async def _cancel(self, record: Record, cancel: Mapping[str, Any]) -> None:
-        record.cancel_at = None
-        answer = await self._call(record, "DELETE", f"/v1/jobs/{record.job}")
-        self._later(record, answer)
-        if answer is not None and answer.status_code == 404:
-            self._rest(record, "cancelled")
+class Broken(MisreadsTheCancel):
+    taken_for_cancelled = 404
 
 
 def build(host: Host) -> Client:
