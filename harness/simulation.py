@@ -11,17 +11,20 @@ is thawed, while its timers run on, just as with SIGSTOP and SIGCONT.
 
 import asyncio
 import contextlib
+import math
 import sys
 import time
 from asyncio import Handle, TimerHandle
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextvars import ContextVar, copy_context
-from heapq import heappop
-from typing import Any, Final, NoReturn, ParamSpec, SupportsIndex, TypeVar
+from contextvars import Context, ContextVar, copy_context
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, Final, NoReturn, ParamSpec, SupportsIndex, TypeVar, TypeVarTuple, Unpack
 
 __all__ = [
     "EPOCH",
+    "TICK_S",
     "Deadlock",
     "Livelock",
     "RealIO",
@@ -34,6 +37,11 @@ __all__ = [
 EPOCH: Final = 1_767_225_600.0
 """The time of day at which every simulation starts: 2026-01-01T00:00:00Z."""
 
+TICK_S: Final = 2.0**-22
+"""Every time is a whole number of these, about a quarter of a microsecond. So are times of day and what is between two
+of them, all without loss: what follows after some seconds does not depend on when they began.
+"""
+
 MAX_CALLBACKS_PER_INSTANT: Final = 100_000
 """A correct run needs some hundreds of callbacks between two timers; a client that spins would need no end of them."""
 
@@ -45,6 +53,7 @@ _HOST: ContextVar["SimulatedHost | None"] = ContextVar("jobsworth_simulated_host
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class SimulationError(RuntimeError):
@@ -113,6 +122,20 @@ class SimulatedHost:
         self._held.append(handle)
 
 
+class _Timer(TimerHandle):
+    """Timers of one instant run in the order of their hosts' names, those of one host in the order they were set."""
+
+    __slots__ = ("_order",)
+
+    def __init__(self, when: float, number: int, *rest: Any) -> None:
+        super().__init__(when, *rest)
+        host = self._context.get(_HOST)  # type: ignore[attr-defined]
+        self._order = (when, host.name if host is not None else "", number)
+
+    def __lt__(self, other: TimerHandle) -> bool:
+        return self._order < other._order if isinstance(other, _Timer) else NotImplemented
+
+
 class SimulationLoop(asyncio.BaseEventLoop):
     """The loop. Time starts at 0 and passes only when nothing is ready to run."""
 
@@ -123,6 +146,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
+        self._numbers = count()
         self._settling: list[asyncio.Future[None]] = []
         self._callbacks_at_this_instant = 0
         self._complaints: list[str] = []
@@ -133,6 +157,18 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Virtual seconds since the start."""
         return self._now
+
+    def call_at(
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> TimerHandle:
+        """Call ``callback`` at a time, or at the first whole tick after it."""
+        self._check_closed()  # type: ignore[attr-defined]
+        if math.isfinite(when):
+            when = math.ceil(when / TICK_S) * TICK_S
+        timer = _Timer(when, next(self._numbers), callback, args, self, context)
+        heappush(self._scheduled, timer)
+        timer._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001
+        return timer
 
     async def settle(self) -> None:
         """Wait until nothing more happens at this instant."""

@@ -24,7 +24,7 @@ import msgspec
 
 from fake_provider.facts import Endpoint
 from harness.explore.placements import Place, Placement, stage
-from harness.explore.reactions import Sequel, midst, quiet_from, reaction, sequel, without_ids
+from harness.explore.reactions import Sequel, clock_jumped, midst, quiet_from, reaction, sequel, without_ids
 from harness.garbage import heap_set_aside
 from harness.history import History, RunEnded
 from harness.subject import Factory
@@ -61,6 +61,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     struck: bool  # every planned fault struck
     quiet_from: float  # seconds since the start: nothing was done from there on; never, if the run broke off
     ended: float  # the same: when all was over
+    clock_jumped: float | None  # the same: when a worker's clock was last set wrong, if it was
     findings: tuple[Finding, ...]
     doubt: str | None  # why the run proves nothing, if so; a fault that did not strike is no doubt
 
@@ -173,6 +174,7 @@ def attempt(scenario: Scenario, factory: Factory, seed: int, *, looks: bool = Fa
             struck=result.outcome.faults_struck == result.outcome.faults_planned,
             quiet_from=quiet_from(result.history) if is_whole else math.inf,
             ended=last.at if is_whole else math.inf,
+            clock_jumped=clock_jumped(result.history),
             findings=result.outcome.findings,
             doubt=doubt,
         )

@@ -39,7 +39,7 @@ from harness.history import (
     WorkerStopped,
 )
 
-__all__ = ["Sequel", "differ", "midst", "quiet_from", "reaction", "sequel", "without_ids"]
+__all__ = ["Sequel", "clock_jumped", "differ", "midst", "quiet_from", "reaction", "sequel", "without_ids"]
 
 Sequel = tuple[tuple[float | None, bytes], ...]
 """What followed upon a moment: each thing done, with the seconds until then. No time: the harness chose it."""
@@ -122,6 +122,12 @@ def quiet_from(history: History) -> float:
         if type(entry.fact) in _SAID and not isinstance(entry.fact, Claimed | LedgerRead)
     )
     return next(done, 0.0)
+
+
+def clock_jumped(history: History) -> float | None:
+    """Return when a worker's clock was last set wrong, in seconds since the start; None if none was."""
+    jumps = (each.at for each in reversed(list(history)) if isinstance(each.fact, ClockSet) and each.fact.ahead_s)
+    return next(jumps, None)
 
 
 def without_ids(value: object, known: dict[bytes, bytes] | None = None) -> bytes:

@@ -8,10 +8,10 @@ counted from that moment (``attempts`` takes it). What is assumed where one plac
 * What rules remember of the time before is what both runs have in common: which jobs there are, for which tokens and in
   which states, and what the clients' records say. A rule that counts what was done lately, as those on manners
   do, may have counted less in the run that was made: what only the sum of both breaks is left to the audit.
-* There is one worker, and it lives: of two that wake up in one instant, the last digits of a time decide which comes
-  first, and of a disk that nobody looks at, nothing is known.
+* A worker lives: of a disk that nobody looks at, nothing is known.
 * A deadline changes nothing before it passes. Where one of them comes at another time, the clients of the run that was
-  made must have been done before either; where it is something at the provider, the whole run must have been over.
+  made must have been done before either, or the fault is a wrong clock that jumps over both; where it is something at
+  the provider, the whole run must have been over.
 """
 
 from collections import defaultdict
@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from fake_provider.faults.host import ClockSkewed
 from harness.explore.attempts import Attempt, Situation
 from harness.explore.placements import Placement, Treatment, plain_treatments
 from scenarios.model import Scenario, Submit
@@ -61,12 +62,24 @@ class _Precedent(msgspec.Struct, frozen=True):
     quiet_s: float  # from the fault until nothing was done any more
     lasted_s: float  # from the fault to the end of the run
     placements: tuple[Placement, ...]
+    jump: "_Jump | None"
 
     def holds_for(self, other: Situation) -> bool:
         """Whether each deadline comes at the same time after the fault, or after it could have mattered."""
-        return _agree(self.situation.ends, other.ends, self.quiet_s) and _agree(
+        return _agree(self.situation.ends, other.ends, self.quiet_s, self.jump) and _agree(
             self.situation.dues, other.dues, self.lasted_s
         )
+
+
+class _Jump(msgspec.Struct, frozen=True):
+    """The fault sets a worker's clock forward, or back: the deadlines of clients come the sooner for it."""
+
+    in_s: float  # from the fault on
+    ahead_s: float
+
+    def skips(self, deadline_s: float) -> bool:
+        """Whether the clock jumps over a deadline."""
+        return self.in_s < deadline_s <= self.ahead_s
 
 
 class Precedents:
@@ -83,11 +96,22 @@ class Precedents:
         self._draw = Random(f"audit of {name}")
         self._due: list[Audit] = []
 
-    def add(self, situation: Situation, placements: tuple[Placement, ...], *, quiet_from: float, ended: float) -> None:
-        """Take note of a run that was made, which was quiet and ended so many seconds after its start."""
+    def add(
+        self,
+        situation: Situation,
+        placements: tuple[Placement, ...],
+        *,
+        quiet_from: float,
+        ended: float,
+        clock_jumped: float | None = None,
+    ) -> None:
+        """Take note of a run that was made. The times are in seconds since its start, as in an attempt."""
         last = placements[-1]
-        struck_at = last.place.at
-        made = _Precedent(situation, quiet_from - struck_at, ended - struck_at, placements)
+        struck_at, fault = last.place.at, last.fault()
+        jump = None
+        if isinstance(fault, ClockSkewed) and clock_jumped is not None:
+            jump = _Jump(clock_jumped - struck_at, fault.ahead_s)
+        made = _Precedent(situation, quiet_from - struck_at, ended - struck_at, placements, jump)
         self._made[situation.digest, last.treatment].append(made)
 
     def follows(self, situation: Situation, placements: tuple[Placement, ...]) -> bool:
@@ -128,8 +152,14 @@ class Precedents:
         return due
 
 
-def _agree(ends: tuple[float, ...], others: tuple[float, ...], until: float) -> bool:
-    return all(abs(one - other) <= _SAME_S or min(one, other) > until for one, other in zip(ends, others, strict=True))
+def _agree(ends: tuple[float, ...], others: tuple[float, ...], until: float, jump: _Jump | None = None) -> bool:
+    sooner = max(0.0, jump.ahead_s) if jump is not None else 0.0
+    return all(
+        abs(one - other) <= _SAME_S
+        or min(one, other) > until + sooner
+        or (jump is not None and jump.skips(one) and jump.skips(other))
+        for one, other in zip(ends, others, strict=True)
+    )
 
 
 def without_its_task(scenario: Scenario) -> Scenario:

@@ -61,9 +61,6 @@ CORE: Final = (
 
 MOST_FAULTS: Final = 3
 
-_MOVES_CLOCKS: Final = frozenset({"clock_skewed"})
-"""Under these deadlines pass that were far away: no run stands for another one."""
-
 _ABOUT_WEBHOOKS: Final = frozenset(name for name, kind in KINDS.items() if kind.__module__ == webhooks.__name__)
 
 Tell = Callable[[str, int, int], object]
@@ -158,8 +155,7 @@ class _Story:
                         continue
                     placement = Placement(place, treatment)
                     if placement.key > last and not (treatment.until_healed and _twin(treatment, place) in tried):
-                        moves_clock = treatment.kind in _MOVES_CLOCKS
-                        yield _Wanted(self, (*node.placements, placement), None if moves_clock else situation)
+                        yield _Wanted(self, (*node.placements, placement), situation)
 
     def _situation(self, node: Run, place: Place) -> Situation | None:
         """The situation at a place, if runs may stand for one another by it: not where another fault struck already."""
@@ -188,7 +184,13 @@ class _Story:
         placements = wanted.placements
         self.runs_made += 1
         if wanted.situation is not None:
-            self.precedents.add(wanted.situation, placements, quiet_from=attempt.quiet_from, ended=attempt.ended)
+            self.precedents.add(
+                wanted.situation,
+                placements,
+                quiet_from=attempt.quiet_from,
+                ended=attempt.ended,
+                clock_jumped=attempt.clock_jumped,
+            )
         self.made[placements] = None
         if self._level == 1:
             (only,) = placements

@@ -12,6 +12,7 @@ import pytest
 
 from harness.simulation import (
     EPOCH,
+    TICK_S,
     Deadlock,
     Livelock,
     RealIO,
@@ -53,6 +54,52 @@ def test_timers_run_in_the_order_of_their_times(loop: SimulationLoop) -> None:
 
     loop.run_until_complete(main())
     assert seen == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("order", [("w1", "w2"), ("w2", "w1")])
+def test_timers_of_one_instant_run_in_the_order_of_their_hosts(loop: SimulationLoop, order: tuple[str, str]) -> None:
+    """Whichever set its timer first: what happens next does not depend on what happened long ago."""
+    seen: list[str] = []
+
+    async def after(delay: float, name: str) -> None:
+        await asyncio.sleep(delay)
+        seen.append(name)
+
+    async def main() -> None:
+        tasks = [SimulatedHost(name).spawn(loop, after(2, name)) for name in order]
+        tasks += [loop.create_task(after(2, "harness, first")), loop.create_task(after(2, "harness, second"))]
+        await asyncio.gather(*tasks)
+
+    loop.run_until_complete(main())
+    assert seen == ["harness, first", "harness, second", "w1", "w2"]
+
+
+def test_how_long_a_wait_takes_does_not_depend_on_when_it_begins(loop: SimulationLoop) -> None:
+    """Not even in its last digit, although a time of day has few digits left for fractions of a second."""
+    clock = SimulatedClock(loop)
+    took: set[float] = set()
+
+    async def main() -> None:
+        for begins_in_s in (0.1, 0.7, 3.3, 1000.9):
+            await clock.sleep(begins_in_s)
+            began, due = loop.time(), clock.now() + 2.1
+            await clock.sleep(due - clock.now())
+            assert clock.now() >= due
+            took.add(loop.time() - began)
+
+    loop.run_until_complete(main())
+    (only,) = took
+    assert only == pytest.approx(2.1, abs=TICK_S)
+
+
+def test_a_wait_without_end_has_none(loop: SimulationLoop) -> None:
+    async def main() -> None:
+        forever = loop.create_task(asyncio.sleep(float("inf")))
+        await asyncio.sleep(3600)
+        assert not forever.done()
+        forever.cancel()
+
+    loop.run_until_complete(main())
 
 
 def test_a_frozen_host_does_nothing_and_catches_up_when_thawed(loop: SimulationLoop) -> None:

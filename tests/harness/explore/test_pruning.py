@@ -46,19 +46,6 @@ def test_faults_of_webhooks_are_tried_where_the_contract_has_webhooks(name: str)
     assert bool(tried & _ABOUT_WEBHOOKS) is (name == "duplicate-webhook")
 
 
-# -- faults of clocks
-
-
-def test_where_a_clock_is_moved_no_run_stands_for_another() -> None:
-    """A deadline that is far away passes at once."""
-    root = attempt(STORY, build, STORY.seed, looks=True)
-    story = _Story(0, STORY, root, deepest=2, is_thorough=False, prunes=True)
-    story.next_level()
-    by_kind = {wanted.placements[-1].treatment.kind: wanted.situation for wanted in story.first_wave()}
-    assert by_kind["clock_skewed"] is None
-    assert by_kind["server_error"] is not None
-
-
 # -- faults that last
 
 

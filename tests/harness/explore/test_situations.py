@@ -29,6 +29,7 @@ def treatment(endpoint: Endpoint, kind: str, point: CommitPoint) -> Treatment:
 
 KILL = treatment(Endpoint.RESULT, "kill", CommitPoint.RECEIVED)
 LOST = treatment(Endpoint.RESULT, "answer_lost", CommitPoint.COMMITTED)
+SKEWED = treatment(Endpoint.RESULT, "clock_skewed", CommitPoint.DELIVERED)  # an hour ahead
 
 
 def at(treated: Treatment, *, order: int = 0, at_s: float = 0.0) -> tuple[Placement, ...]:
@@ -96,6 +97,25 @@ def test_a_deadline_that_comes_at_another_time_matters_only_while_something_is_d
     made: Situation, other: Situation, *, follows: bool
 ) -> None:
     assert precedent(made).follows(other, at(KILL)) is follows
+
+
+@pytest.mark.parametrize(
+    ("made", "other", "follows"),
+    [
+        (here(3000.0), here(60.0), True),  # the clock jumps over both
+        (here(3000.0), here(0.4), False),  # the other one comes before the clock jumps
+        (here(3601.9), here(3601.9), True),  # both see it at the same time
+        (here(3601.9), here(3601.0), False),  # both see theirs, but not at the same time
+        (here(3602.1), here(9000.0), True),  # both come when the client is done
+        (here(3602.1), here(3000.0), False),  # the clock jumps over one of them
+        (here(dues=(9.0,)), here(dues=(4.9,)), False),  # the provider's clock does not jump
+    ],
+)
+def test_deadlines_that_a_wrong_clock_jumps_over_are_alike(made: Situation, other: Situation, *, follows: bool) -> None:
+    """It strikes at 1 s and jumps at 1.5 s, when the answer is there; the client is done at 3 s."""
+    precedents = Precedents(7, "story")
+    precedents.add(made, at(SKEWED, at_s=1.0), quiet_from=3.0, ended=6.0, clock_jumped=1.5)
+    assert precedents.follows(other, at(SKEWED)) is follows
 
 
 def test_the_first_of_what_is_pruned_is_audited_once() -> None:
@@ -171,9 +191,17 @@ def test_a_client_that_is_dead_leaves_no_situation() -> None:
     assert situation(run, Endpoint.WEBHOOK, 1) is None
 
 
-def test_workers_that_may_wake_up_in_one_instant_leave_no_situation() -> None:
+def test_two_workers_are_in_one_situation_whenever_they_come_to_it() -> None:
+    """A second later, and with another past: which of them wakes up first does not depend on it."""
     story = find("stale-lease").model_copy(update={"faults": ()})
-    assert set(attempt(story, build, story.seed, looks=True).situations) == {None}
+    root = attempt(story, build, story.seed, looks=True)
+    create = next(each for each in root.places if each.endpoint is Endpoint.CREATE)
+    lost = Placement(create, treatment(Endpoint.CREATE, "request_lost", CommitPoint.RECEIVED))
+    late = attempt(stage(story, (lost,)), build, story.seed, looks=True)
+    here, there = situation(root, Endpoint.RESULT, 1), situation(late, Endpoint.RESULT, 1)
+    assert here is not None
+    assert there is not None
+    assert here.digest == there.digest
 
 
 # -- stories
