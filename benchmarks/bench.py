@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RULE_MARKER, RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from fake_provider.facts import RequestSent
-from harness.explore.machine import explore, machine_for
+from harness.explore.exploration import explore
+from harness.explore.machine import machine_for
 from harness.explore.sweep import CORE, sweep
 from harness.runner import run
 from harness.simulation import SimulationLoop

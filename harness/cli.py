@@ -198,7 +198,7 @@ def explore(
 ) -> None:
     """Look for a failure with Hypothesis: random commands, faults and times, shrunk to the shortest story."""
     with _errors():
-        from harness.explore.machine import explore as run
+        from harness.explore.exploration import explore as run
         from harness.report.machine import explored
         from scenarios.loading import find_contract
 

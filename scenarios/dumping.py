@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -13,7 +14,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from fake_provider.presets import PRESETS
 from scenarios.model import Arm, Scenario
 
-__all__ = ["dump"]
+__all__ = ["dump", "write"]
 
 _WIDTH: Final = 10_000  # a step stays on one line, however long
 _ORDINARY: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .,;/@#*:()'\[\]-]*")
@@ -24,7 +25,7 @@ _TAGS: Final = ("do", "kind")  # says which member of a union it is, so it is wr
 
 
 def dump(scenario: Scenario) -> str:
-    """Return the YAML of ``scenario``; see :meth:`scenarios.model.Scenario.dump_yaml`."""
+    """Return the YAML of ``scenario``."""
     document = CommentedMap()
     for name, field in Scenario.model_fields.items():
         value = getattr(scenario, name)
@@ -37,6 +38,14 @@ def dump(scenario: Scenario) -> str:
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.dump(document, stream)
     return stream.getvalue()
+
+
+def write(scenario: Scenario, folder: Path) -> Path:
+    """Write ``scenario`` into a file of its name in ``folder``, which is made if absent; return the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{scenario.name}.yaml"
+    path.write_text(dump(scenario), encoding="utf-8")
+    return path
 
 
 def _block(name: str, value: Any) -> Any:

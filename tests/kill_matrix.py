@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from harness.course import EXPECTATION
-from harness.explore.machine import explore
+from harness.explore.exploration import explore
 from harness.rules.registry import all_rules
 from harness.runner import run
 from harness.subjects import Subject, resolve

@@ -25,25 +25,23 @@ that is followed by something else than the one that stands for it makes the swe
 """
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from fake_provider.facts import Endpoint
-from fake_provider.faults import KINDS, webhooks
-from harness.explore.attempts import Attempt, Crew, Situation, crew
-from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
+from harness.explore.attempts import Crew, crew
+from harness.explore.placements import Placement, Treatment, stage
 from harness.explore.reactions import differ
 from harness.explore.shrink import shrink
-from harness.explore.situations import Precedents, Run, without_its_task
+from harness.explore.situations import without_its_task
+from harness.explore.story import Story, Wanted
 from harness.stage import SubjectError
 from harness.subjects.resolve import Subject
 from harness.verdict import Finding, SweptStory, Verdict, decide
-from scenarios.dumping import dump
+from scenarios.dumping import write
 from scenarios.model import Arm, Heal, Kill, Resume, Scenario, SetClock, Start, Stop
 
 __all__ = ["CORE", "MOST_FAULTS", "Sweep", "sweep"]
@@ -61,8 +59,6 @@ CORE: Final = (
 
 MOST_FAULTS: Final = 3
 
-_ABOUT_WEBHOOKS: Final = frozenset(name for name, kind in KINDS.items() if kind.__module__ == webhooks.__name__)
-
 Tell = Callable[[str, int, int], object]
 """Told what is being done, how many of its runs are made, and how many there are."""
 
@@ -77,216 +73,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     findings: tuple[Finding, ...]
     saved_scenarios: tuple[str, ...]
-
-
-class _Wanted(msgspec.Struct, frozen=True):
-    """A run to be made, and the situation in which its last fault strikes, if another run may stand for it."""
-
-    story: "_Story"
-    placements: tuple[Placement, ...]
-    situation: Situation | None = None
-
-
-class _Story:
-    """One story while it is swept.
-
-    Args:
-        deepest: the most faults in one run.
-        is_thorough: whether two and more faults are tried with all parameters.
-        prunes: whether runs may stand for one another.
-    """
-
-    def __init__(
-        self, number: int, scenario: Scenario, root: Attempt, *, deepest: int, is_thorough: bool, prunes: bool
-    ) -> None:
-        self.number = number
-        self.scenario = scenario
-        self.root = root
-        self.placements = self.runs_made = self.pruned = self.not_made = 0
-        self.doubts: list[str] = []
-        self.broken: list[tuple[tuple[Placement, ...], Finding]] = []
-        self.precedents = Precedents(number, scenario.name)
-        self._deepest = deepest
-        self._is_thorough = is_thorough
-        self._prunes = prunes
-        self._merged = 0  # placements in runs that are one with a run that is extended
-        self._same_reaction = 0  # the same, of this level and those before
-        self._same_story = 0  # placements for which another story's stand
-        self._level = 0
-        self._frontier: list[Run] = []
-        self._next: list[Run] = []
-        self._known: dict[tuple[object, ...], Run] = {}  # runs that are extended, by their reactions
-        self.made: dict[tuple[Placement, ...], None] = {}  # the runs, in their order
-        self._reactions: defaultdict[Endpoint, dict[Treatment, dict[int, bytes | None]]] = defaultdict(dict)
-        self._tried: dict[Endpoint, tuple[Treatment, ...]] = {}
-        self._keep((), root)
-
-    def next_level(self) -> None:
-        """Go on to runs with one fault more."""
-        self._level += 1
-        if self._level == 2 and self._prunes:
-            for endpoint, reactions in self._reactions.items():
-                chosen = {each: reactions[each] for each in self._all_at(endpoint, self._level) if each in reactions}
-                self._tried[endpoint] = tuple(_distinct(chosen, self.root.reaction))
-        self._frontier, self._next = self._next, []
-        self.placements += self._merged + sum(self._count(node, self._level) for node in self._frontier)
-        self._same_reaction += self._merged
-        self._merged = 0
-
-    def end_level(self, *, is_whole: bool) -> None:
-        """Count what was not run on this level: pruned if all was that had to be, else not made."""
-        rest = self.placements - self.runs_made - self.pruned - self.not_made
-        if is_whole:
-            self.pruned += rest
-        else:
-            self.not_made += rest
-
-    def first_wave(self) -> Iterator[_Wanted]:
-        """The runs of this level whose last fault strikes once, and those that have no such run to follow from."""
-        for node in self._frontier:
-            last = node.placements[-1].key if node.placements else (-1, -1)
-            for place in node.attempt.places:
-                if place.order < last[0]:
-                    continue
-                situation = self._situation(node, place)
-                tried = self._tried_at(place.endpoint)
-                for treatment in tried:
-                    if treatment.kind in _ABOUT_WEBHOOKS and not self.scenario.contract.webhooks.enabled:
-                        continue
-                    placement = Placement(place, treatment)
-                    if placement.key > last and not (treatment.until_healed and _twin(treatment, place) in tried):
-                        yield _Wanted(self, (*node.placements, placement), situation)
-
-    def _situation(self, node: Run, place: Place) -> Situation | None:
-        """The situation at a place, if runs may stand for one another by it: not where another fault struck already."""
-        if not self._prunes or self._is_thorough or (node.placements and place == node.placements[-1].place):
-            return None
-        return node.attempt.situation_at(place)
-
-    def lasting(self, placements: tuple[Placement, ...], attempt: Attempt) -> Iterator[tuple[Placement, ...]]:
-        """The runs in which one fault lasts that struck once in this run, where that makes a difference."""
-        if self._level > 1 and not self._is_thorough:
-            return
-        for number, placement in enumerate(placements):
-            place, treatment = placement.place, placement.treatment
-            if treatment.until_healed or not attempt.passes_again(place.endpoint, place):
-                continue
-            longer = Placement(place, _twin(treatment, place))
-            changed = (*placements[:number], longer, *placements[number + 1 :])
-            is_last = number == len(placements) - 1
-            if is_last and longer.treatment not in self._tried_at(place.endpoint):
-                continue
-            if changed[: number + 1] not in self.made:  # else that run was extended on its own
-                yield changed
-
-    def take(self, wanted: _Wanted, attempt: Attempt) -> None:
-        """Take note of a run."""
-        placements = wanted.placements
-        self.runs_made += 1
-        if wanted.situation is not None:
-            self.precedents.add(
-                wanted.situation,
-                placements,
-                quiet_from=attempt.quiet_from,
-                ended=attempt.ended,
-                clock_jumped=attempt.clock_jumped,
-            )
-        self.made[placements] = None
-        if self._level == 1:
-            (only,) = placements
-            reaction = attempt.reaction if attempt.struck else None
-            of_endpoint = self._reactions[only.place.endpoint]
-            of_endpoint.setdefault(only.treatment, {})[only.place.order] = reaction
-            if not only.treatment.until_healed:  # stands for the run in which it lasts, until that one is made
-                longer = of_endpoint.setdefault(_twin(only.treatment, only.place), {})
-                longer.setdefault(only.place.order, reaction)
-        self._keep(placements, attempt)
-
-    def stand_behind(self, first: "_Story") -> None:
-        """Leave it to another story, which is one with this, to be swept."""
-        self.placements, self.not_made = first.placements, first.not_made
-        self.pruned = self._same_story = self.placements - self.not_made
-        self.precedents.stand_behind(first.number, first.made)
-
-    def _keep(self, placements: tuple[Placement, ...], attempt: Attempt) -> None:
-        self.broken += [(placements, finding) for finding in attempt.findings]
-        if not attempt.struck:
-            return  # the last fault found nothing to strike: this run is the one without it
-        if attempt.doubt is not None:
-            self.doubts.append(attempt.doubt)
-        if attempt.findings or attempt.doubt is not None or self._level == self._deepest:
-            return
-        if not self._is_thorough and not all(each.treatment.is_plain for each in placements):
-            return
-        node = Run(placements, attempt)
-        is_noticed = attempt.reaction != self.root.reaction
-        armed = [(each.place.endpoint, each.treatment.point) for each in placements if each.treatment.until_healed]
-        reaction = (attempt.reaction, *(armed if is_noticed else ()))
-        known = self._known.get(reaction)
-        if self._prunes and known is not None:
-            self._merged += self._count(node, self._level + 1)
-            self.precedents.merge(known, node)
-        else:
-            self._known[reaction] = node
-            self._next.append(node)
-
-    def _all_at(self, endpoint: Endpoint, level: int) -> tuple[Treatment, ...]:
-        """The treatments from which those to be tried are chosen, where a run has so many faults."""
-        return treatments(endpoint) if self._is_thorough or level <= 1 else plain_treatments(endpoint)
-
-    def _tried_at(self, endpoint: Endpoint) -> tuple[Treatment, ...]:
-        if self._level <= 1:
-            return treatments(endpoint)
-        if endpoint not in self._tried:  # only faults lead there, or nothing is pruned
-            self._tried[endpoint] = plain_treatments(endpoint)
-        return self._tried[endpoint]
-
-    def _count(self, node: Run, level: int) -> int:
-        """How many placements there are in a run, after those it has already, to make it one with so many faults."""
-        last = node.placements[-1].key if node.placements else (-1, -1)
-        count = 0
-        for place in node.attempt.places:
-            if place.order > last[0]:
-                count += len(self._all_at(place.endpoint, level))
-            elif place.order == last[0]:
-                count += sum(treatment.rank > last[1] for treatment in self._all_at(place.endpoint, level))
-        return count
-
-    def summary(self) -> SweptStory:
-        return SweptStory(
-            scenario=self.scenario.name,
-            placements=self.placements,
-            pruned=self.pruned,
-            same_reaction=self._same_reaction,
-            same_situation=self._same_story or self.precedents.followed,
-            audited=self.precedents.audited,
-            runs_made=self.runs_made,
-            not_made=self.not_made,
-        )
-
-
-def _twin(treatment: Treatment, place: Place) -> Treatment:
-    """The same treatment once instead of until healed, or the other way round: they stand side by side."""
-    return treatments(place.endpoint)[treatment.rank + (-1 if treatment.until_healed else 1)]
-
-
-def _distinct(reactions: Mapping[Treatment, Mapping[int, bytes | None]], none: bytes) -> Iterator[Treatment]:
-    """Of treatments that called forth the same reactions, the first; not those that called forth none."""
-    seen: set[tuple[object, ...]] = set()
-    for treatment, by_place in sorted(reactions.items(), key=lambda item: item[0].rank):
-        called = tuple(by_place[order] for order in sorted(by_place))
-        if any(called):
-            if not set(called) - {None, none}:
-                continue
-            alike: tuple[object, ...] = (treatment.until_healed, *called)
-        else:
-            alike = (treatment.until_healed, treatment.kind)
-        if alike not in seen:
-            seen.add(alike)
-            yield treatment
-
-
-# -- the whole
 
 
 def sweep(
@@ -323,10 +109,10 @@ def sweep(
     bare = tuple(_without_faults(scenario) for scenario in scenarios)
     with crew(subject, bare, seed=seed, cores=cores, looks_below=faults if prune and not thorough else 0) as hands:
         roots = list(hands.all((number, ()) for number in range(len(bare))))
-        stories: list[_Story] = []
-        twins: list[tuple[_Story, _Story]] = []
+        stories: list[Story] = []
+        twins: list[tuple[Story, Story]] = []
         for number, (scenario, root) in enumerate(zip(bare, roots, strict=True)):
-            story = _Story(number, scenario, root, deepest=faults, is_thorough=thorough, prunes=prune)
+            story = Story(number, scenario, root, deepest=faults, is_thorough=thorough, prunes=prune)
             first = next((each for each in stories if _are_one(each, story)), None) if prune else None
             if first is None:
                 stories.append(story)
@@ -340,7 +126,7 @@ def sweep(
             _audit(hands, twin)
         stories = sorted([*stories, *(twin for twin, _ in twins)], key=lambda story: story.number)
         shrunk = list(_shrunk(hands, stories))
-    saved = [_save(scenario, finding, save) for scenario, finding in shrunk] if save is not None else []
+    saved = [write(_named(scenario, finding), save) for scenario, finding in shrunk] if save is not None else []
     findings = tuple(finding for _, finding in shrunk)
     verdict, reason = _verdict(stories, findings)
     return Sweep(
@@ -360,7 +146,7 @@ class _Budget:
     def __init__(self, runs: int | None) -> None:
         self._left = runs
 
-    def afford(self, wanted: list[_Wanted]) -> tuple[list[_Wanted], set[int]]:
+    def afford(self, wanted: list[Wanted]) -> tuple[list[Wanted], set[int]]:
         """Return those that may be made, and the stories of which some may not."""
         if self._left is None:
             return wanted, set()
@@ -369,7 +155,7 @@ class _Budget:
         return made, {each.story.number for each in left}
 
 
-def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Budget, tell: Tell) -> None:
+def _sweep_level(hands: Crew, stories: Sequence[Story], level: int, budget: _Budget, tell: Tell) -> None:
     """Make every run with so many faults: first where the last one strikes once, then where faults last. A run that
     another one may stand for waits until that one is made.
     """
@@ -385,7 +171,7 @@ def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Bu
         wave, over = budget.afford(wave)
         cut |= over
         total += len(wave)
-        longer: list[_Wanted] = []
+        longer: list[Wanted] = []
         attempts = hands.all((each.story.number, each.placements) for each in wave)
         for wanted, attempt in zip(wave, attempts, strict=True):
             story = wanted.story
@@ -393,7 +179,7 @@ def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Bu
             for changed in story.lasting(wanted.placements, attempt):
                 if (story.number, changed) not in planned:
                     planned.add((story.number, changed))
-                    longer.append(_Wanted(story, changed))
+                    longer.append(Wanted(story, changed))
             done += 1
             tell(what, done, total)
         pending = waiting + longer
@@ -402,12 +188,12 @@ def _sweep_level(hands: Crew, stories: Sequence[_Story], level: int, budget: _Bu
         _audit(hands, story)
 
 
-def _without_precedent(pending: Iterable[_Wanted]) -> tuple[list[_Wanted], list[_Wanted]]:
+def _without_precedent(pending: Iterable[Wanted]) -> tuple[list[Wanted], list[Wanted]]:
     """Leave out what another run stands for. Of the others, return those to be made now, and those to be looked at
     again when these are made.
     """
-    now: list[_Wanted] = []
-    later: list[_Wanted] = []
+    now: list[Wanted] = []
+    later: list[Wanted] = []
     claimed: set[tuple[int, bytes, Treatment]] = set()
     for wanted in pending:
         situation, last = wanted.situation, wanted.placements[-1]
@@ -420,7 +206,7 @@ def _without_precedent(pending: Iterable[_Wanted]) -> tuple[list[_Wanted], list[
     return now, later
 
 
-def _audit(hands: Crew, story: _Story) -> None:
+def _audit(hands: Crew, story: Story) -> None:
     """Make the runs of a sample of what was pruned, and those that stand for them."""
     audits = story.precedents.due()
     tasks = [task for each in audits for task in ((each.number, each.precedent), (story.number, each.follower))]
@@ -431,7 +217,7 @@ def _audit(hands: Crew, story: _Story) -> None:
             story.doubts.append(f"{audit} (sweep it with --no-prune)")
 
 
-def _are_one(first: _Story, other: _Story) -> bool:
+def _are_one(first: Story, other: Story) -> bool:
     """Whether two stories differ in nothing but what their jobs are asked to do, and come to the same situations."""
     return (
         without_its_task(first.scenario) == without_its_task(other.scenario)
@@ -449,9 +235,9 @@ def _without_faults(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"faults": (), "steps": steps, "ends": {}, "jobs": {}})
 
 
-def _shrunk(hands: Crew, stories: Iterable[_Story]) -> Iterator[tuple[Scenario, Finding]]:
+def _shrunk(hands: Crew, stories: Iterable[Story]) -> Iterator[tuple[Scenario, Finding]]:
     """For each rule that broke, the first of the runs with the fewest faults in which it did, shrunk."""
-    first: dict[str, tuple[_Story, tuple[Placement, ...]]] = {}
+    first: dict[str, tuple[Story, tuple[Placement, ...]]] = {}
     for story in stories:
         for placements, finding in story.broken:
             known = first.get(finding.rule)
@@ -473,15 +259,11 @@ def _breaks(hands: Crew, rule: str, scenario: Scenario) -> bool:
     return _breach(hands, rule, scenario) is not None
 
 
-def _save(scenario: Scenario, finding: Finding, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    named = scenario.model_copy(update={"name": f"swept-{finding.rule}", "summary": finding.message})
-    path = folder / f"{named.name}.yaml"
-    path.write_text(dump(named), encoding="utf-8")
-    return path
+def _named(scenario: Scenario, finding: Finding) -> Scenario:
+    return scenario.model_copy(update={"name": f"swept-{finding.rule}", "summary": finding.message})
 
 
-def _verdict(stories: Sequence[_Story], findings: tuple[Finding, ...]) -> tuple[Verdict, str]:
+def _verdict(stories: Sequence[Story], findings: tuple[Finding, ...]) -> tuple[Verdict, str]:
     doubts = [f"{story.scenario.name}: {doubt}" for story in stories for doubt in story.doubts[:1]]
     doubts += [f"{story.scenario.name}: no fault could be placed" for story in stories if not story.placements]
     if not stories:

@@ -8,7 +8,7 @@ import msgspec
 from harness.verdict import Finding, LeftOut, Outcome, SweptStory, Verdict, merge
 
 if TYPE_CHECKING:
-    from harness.explore.machine import Exploration
+    from harness.explore.exploration import Exploration
     from harness.explore.sweep import Sweep
 
 __all__ = [
@@ -109,7 +109,7 @@ def report_of(
 
 
 def explored(subject: str, seed: int, found: "Exploration") -> ExploreReport:
-    """The report of what :func:`harness.explore.machine.explore` found."""
+    """The report of what :func:`harness.explore.exploration.explore` found."""
     return ExploreReport(
         format=FORMAT,
         version=version_of_this(),

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.explore.machine import explore, machine_for
+from harness.explore.exploration import explore
+from harness.explore.machine import machine_for
 from harness.runner import run
 from harness.subjects import resolve
 from harness.subjects.reference import build

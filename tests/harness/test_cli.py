@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from harness.cli import cli, main
-from harness.explore.machine import Exploration
+from harness.explore.exploration import Exploration
 from harness.history import History, WorkerStarted
 from harness.runner import Job, Result
 from harness.stage import SubjectError
@@ -282,7 +282,7 @@ def test_explore_passes_on_what_it_was_asked_and_tells_what_was_reached(monkeypa
         asked.update(rest, subject=subject.name)
         return exploration(Verdict.PASS)
 
-    monkeypatch.setattr("harness.explore.machine.explore", explore)
+    monkeypatch.setattr("harness.explore.exploration.explore", explore)
     result = jobsworth(
         "explore", "a.module:build", "--examples", "20", "--steps", "9", "--seed", "3", "--contract", "careless"
     )
@@ -295,7 +295,7 @@ def test_explore_passes_on_what_it_was_asked_and_tells_what_was_reached(monkeypa
 
 @pytest.mark.usefixtures("ground")
 def test_explore_says_where_it_saved_the_shrunk_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.explore.machine.explore", lambda *_, **__: exploration(Verdict.FAIL))
+    monkeypatch.setattr("harness.explore.exploration.explore", lambda *_, **__: exploration(Verdict.FAIL))
     result = jobsworth("explore")
     assert result.exit_code == 1
     assert "a-rule (W1.1): it broke" in result.output
@@ -312,7 +312,7 @@ def test_explore_writes_a_page_of_what_it_reached_and_of_the_shrunk_run_made_onc
     def explore(*_: Any, **__: Any) -> Exploration:
         return msgspec.structs.replace(exploration(Verdict.FAIL), saved_scenario=str(story))
 
-    monkeypatch.setattr("harness.explore.machine.explore", explore)
+    monkeypatch.setattr("harness.explore.exploration.explore", explore)
     result = jobsworth("explore", "--html", tmp_path / "page")
     assert result.exit_code == 1
     page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
@@ -325,7 +325,7 @@ def test_explore_writes_a_page_of_what_it_reached_and_of_the_shrunk_run_made_onc
 def test_the_page_of_an_exploration_that_found_nothing_has_no_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.explore.machine.explore", lambda *_, **__: exploration(Verdict.PASS))
+    monkeypatch.setattr("harness.explore.exploration.explore", lambda *_, **__: exploration(Verdict.PASS))
     assert jobsworth("explore", "--html", tmp_path).exit_code == 0
     assert 'id="run-0"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
 

@@ -6,8 +6,8 @@ import pytest
 
 from fake_provider.contract import Contract
 from harness.explore import floors
+from harness.explore.exploration import explore
 from harness.explore.floors import SHARES, expected_transitions, expected_values, shortfalls, values_of
-from harness.explore.machine import explore
 from harness.subjects import resolve
 from harness.verdict import Verdict
 from tests.correct_clients import one_lease_per_job

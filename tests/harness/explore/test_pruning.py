@@ -6,7 +6,7 @@ from fake_provider.facts import CommitPoint, Endpoint
 from harness.explore.attempts import Attempt, attempt
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage
 from harness.explore.situations import Precedents, Run
-from harness.explore.sweep import _ABOUT_WEBHOOKS, _distinct, _Story
+from harness.explore.story import _ABOUT_WEBHOOKS, Story, _distinct
 from harness.subjects.reference import build
 from scenarios.loading import find
 
@@ -40,7 +40,7 @@ def struck_by(kind: str, point: CommitPoint, endpoint: Endpoint = Endpoint.CREAT
 def test_faults_of_webhooks_are_tried_where_the_contract_has_webhooks(name: str) -> None:
     scenario = find(name).model_copy(update={"faults": ()})
     root = attempt(scenario, build, scenario.seed)
-    story = _Story(0, scenario, root, deepest=1, is_thorough=False, prunes=True)
+    story = Story(0, scenario, root, deepest=1, is_thorough=False, prunes=True)
     story.next_level()
     tried = {wanted.placements[-1].treatment.kind for wanted in story.first_wave()}
     assert bool(tried & _ABOUT_WEBHOOKS) is (name == "duplicate-webhook")

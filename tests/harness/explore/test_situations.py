@@ -298,9 +298,9 @@ def few(endpoint: Endpoint) -> tuple[Treatment, ...]:
 
 @pytest.fixture
 def few_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.explore.sweep.treatments", few)
+    monkeypatch.setattr("harness.explore.story.treatments", few)
     monkeypatch.setattr(
-        "harness.explore.sweep.plain_treatments",
+        "harness.explore.story.plain_treatments",
         lambda endpoint: tuple(each for each in few(endpoint) if each.is_plain),
     )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.explore.machine import explore
+from harness.explore.exploration import explore
 from harness.runner import run
 from harness.subjects import resolve
 from scenarios.loading import load, load_catalogue
