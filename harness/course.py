@@ -26,6 +26,7 @@ from harness.history import (
     LedgerRead,
     RunEnded,
     RunStarted,
+    SubjectComplained,
     WorkerEnded,
     WorkerStarted,
 )
@@ -114,6 +115,7 @@ class Course:
         self._doubts: list[str] = []
         self._called = False
         self._crash: str | None = None  # of the worker that crashed last
+        self._complaint: str | None = None  # what was last wrong with what a worker said or did
         history.observe(self._watch)
 
     # -- start and drive
@@ -456,6 +458,8 @@ class Course:
     def _silence(self, operation: str) -> str:
         """Nobody claims anything of an operation: why, as far as that can be told."""
         crash = f" (the client crashed: {self._crash})" if self._crash else ""
+        if self._complaint and not crash:
+            crash = f" ({self._complaint})"
         given = self._open.get(("submit", operation))
         busy = " (the client was still busy with it)" if given and not given.done.done() and not crash else ""
         return f"nothing anyone claims{crash}{busy}"
@@ -474,6 +478,8 @@ class Course:
             self._refused.add(entry.fact.operation)
         elif isinstance(entry.fact, WorkerEnded) and entry.fact.how == "crashed":
             self._crash = entry.fact.detail
+        elif isinstance(entry.fact, SubjectComplained):
+            self._complaint = entry.fact.message
 
 
 @dataclass(frozen=True)

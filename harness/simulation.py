@@ -236,6 +236,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """A host called ``time.sleep``."""
         self._refuse("time.sleep()")
 
+    def stop(self) -> None:
+        """Stop; a simulated host cannot, since it is not its loop alone."""
+        if _HOST.get() is not None:
+            self._refuse("to stop the event loop")
+        super().stop()
+
     # -- what BaseEventLoop leaves to its subclasses
 
     def _run_once(self) -> None:
@@ -255,9 +261,15 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if host is not None and host.frozen:
                 host.hold(handle)
                 continue
-            handle._run()  # noqa: SLF001
+            try:
+                handle._run()  # noqa: SLF001
+            except SystemExit as error:
+                if host is None:
+                    raise
+                raise SimulationError(f"{host.name} ended its program from a task of its own: {error!r}") from error
             self._callbacks_at_this_instant += 1
         if self._callbacks_at_this_instant > MAX_CALLBACKS_PER_INSTANT:
+            self._callbacks_at_this_instant = 0  # so that the loop can still be used to end what spins
             raise Livelock(
                 f"more than {MAX_CALLBACKS_PER_INSTANT} callbacks ran at t={self._now:.3f}s while no time passed: "
                 "something spins instead of waiting on the clock it was given"

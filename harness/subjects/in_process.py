@@ -35,6 +35,7 @@ from harness.subject import (
     WebhookReceiver,
     WriteRefused,
 )
+from harness.subjects.blame import blame, not_a_client
 from harness.subjects.lines import BadLine, check_claim
 
 __all__ = ["BASE_URL", "SimulatedStage"]
@@ -68,6 +69,7 @@ class SimulatedStage:
         self._graves: list[_Worker] = []  # kept to the end, or Python would clean up after the dead
         self._disk: dict[str, Any] = {}
         self._draws: dict[str, Random] = {}  # of each worker's life
+        self._refused: SimulationError | None = None  # what a client tried first that cannot be simulated
         self._fresh_since: dict[str, int] | None = None  # each worker's life when randomness was restarted
 
     def attach(self, engine: Engine) -> None:
@@ -88,8 +90,8 @@ class SimulatedStage:
             raise
         except SimulationError as error:
             raise SubjectError(f"the subject cannot be simulated: {error}") from error
-        except Exception as error:
-            raise SubjectError(f"the subject's factory failed: {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:
+            raise SubjectError(f"the subject's factory failed: {blame(error)}") from error
         self._record(WorkerStarted(worker=worker, life=life))
         if worker in self._workers:
             self._graves.append(self._workers[worker])
@@ -115,10 +117,11 @@ class SimulatedStage:
             note=self._noting(worker, host),
         )
         client = host.call(self._factory, given)
-        if not isinstance(client, Client):
+        wrong = not_a_client(client, Client)
+        if wrong:
             raise SubjectError(
-                f"the subject's factory returned a {type(client).__name__}, which is no client: "
-                "it needs async methods submit, cancel and report (harness.subject.Client)"
+                f"the subject's factory returned {wrong}; "
+                "a client has the async methods submit, cancel and report (harness.subject.Client)"
             )
         return client
 
@@ -267,8 +270,14 @@ class SimulatedStage:
         return None
 
     async def settle(self) -> None:
-        """Let everything happen that happens at this instant."""
+        """Let everything happen that happens at this instant.
+
+        Raises:
+            SimulationError: a client tried what cannot be simulated, so that the run proves nothing.
+        """
         await self._loop.settle()
+        if self._refused is not None:
+            raise self._refused
 
     async def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002  a simulated host knows no other end
         """Kill the hosts that still live. What they leave undone no longer matters: the history is complete."""
@@ -283,15 +292,26 @@ class SimulatedStage:
         async def guarded() -> Any:
             try:
                 return await self.perform(work, *arguments)
-            except Exception as error:  # noqa: BLE001  the client is foreign code: anything may come
-                message = f"{what}() raised {type(error).__name__}: {error}"
-                self._notebook.write(worker, "log", SubjectComplained(worker=worker, message=message))
-                if what == "run" and self.is_living(worker):
-                    self._workers[worker].host.kill()
-                    self._record(WorkerEnded(worker=worker, how="crashed", detail=type(error).__name__))
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                self._raised(worker, what, error)  # the client's own, and nobody else's: its task was not cancelled
+            except (Exception, SystemExit) as error:  # noqa: BLE001  the client is foreign code: anything may come
+                self._raised(worker, what, error)
                 return None
 
         return self._workers[worker].host.spawn(self._loop, guarded())
+
+    def _raised(self, worker: str, what: str, error: BaseException) -> None:
+        """Write down what escaped from a client's code; what ends a program ends its worker."""
+        said = SubjectComplained(worker=worker, message=f"{what}() raised {blame(error)}")
+        self._notebook.write(worker, "log", said)
+        if isinstance(error, SimulationError):
+            self._refused = self._refused or error
+        if (what == "run" or isinstance(error, SystemExit)) and self.is_living(worker):
+            self._workers[worker].host.kill()
+            self._notebook.write(worker, "log", WorkerEnded(worker=worker, how="crashed", detail=blame(error)))
 
     def _noting(self, worker: str, host: SimulatedHost) -> Callable[[Note], Awaitable[None]]:
         async def note(said: Note) -> None:

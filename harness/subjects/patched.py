@@ -36,6 +36,7 @@ from fake_provider.wire import Answer
 from harness.patching import PatchedClient, PatchedFactory, PatchedHost
 from harness.simulation import EPOCH, SimulatedHost, SimulationError, SimulationLoop
 from harness.stage import SubjectError
+from harness.subjects.blame import not_a_client
 from harness.subjects.in_process import BASE_URL, SimulatedStage
 
 __all__ = ["HUNG_S", "Hanging", "PatchedLoop", "PatchedStage"]
@@ -235,10 +236,11 @@ class PatchedStage(SimulatedStage):
             disk=self._disk,
         )
         client = host.call(cast("Any", self._factory), given)
-        if not isinstance(client, PatchedClient):
+        wrong = not_a_client(client, PatchedClient)
+        if wrong:
             raise SubjectError(
-                f"the subject's factory returned a {type(client).__name__}, which is no client: "
-                "it needs the methods submit and report (harness.patching.PatchedClient)"
+                f"the subject's factory returned {wrong}; "
+                "a client has the methods submit and report (harness.patching.PatchedClient)"
             )
         return client
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from harness.patching import PatchedFactory, marks_of
 from harness.stage import SubjectError
 from harness.subject import Factory
+from harness.subjects.blame import blame
 
 __all__ = ["REFERENCE", "Subject", "resolve"]
 
@@ -75,6 +76,12 @@ def _load(spec: str) -> Any:
         raise SubjectError(
             f"{spec!r} is no subject: write {REFERENCE!r}, package.module:factory, or -- COMMAND for a process"
         )
+    if "/" in module_name or module_name.startswith(".") or module_name.endswith(".py"):
+        likely = ".".join(part for part in Path(module_name.removesuffix(".py")).parts if part.strip("./"))
+        raise SubjectError(
+            f"{spec!r}: {module_name!r} is no module; it is named by its whole dotted name, seen from {Path.cwd()}"
+            + (f"; did you mean '{likely.lstrip('.')}:{attribute}'?" if likely else "")
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -86,27 +93,13 @@ def _load(spec: str) -> Any:
                 f"{spec!r}: no module {error.name!r} (looked in {here} and in what is installed)"
             ) from None
         raise SubjectError(f"{spec!r}: {module_name} needs the module {error.name!r}, which is not installed") from None
-    except Exception as error:
-        where = _last_line(error, module_name)
-        raise SubjectError(
-            f"{spec!r}: importing {module_name} failed{where}: {type(error).__name__}: {error}"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise SubjectError(f"{spec!r}: importing {module_name} failed: {blame(error)}") from error
     factory = getattr(module, attribute, None)
     if factory is None:
         near = get_close_matches(attribute, vars(module), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise SubjectError(f"{spec!r}: {module_name} has no {attribute!r}{hint}")
     if not callable(factory):
-        raise SubjectError(f"{spec!r} is a {type(factory).__name__}, not a factory that can be called with a host")
+        raise SubjectError(f"{spec!r} is of type {type(factory).__name__}, not a factory that can be called with a host")
     return factory
-
-
-def _last_line(error: Exception, module_name: str) -> str:
-    """Where in the subject's own module it happened, if that can be told."""
-    trace = error.__traceback__
-    found = ""
-    while trace is not None:
-        if trace.tb_frame.f_globals.get("__name__") == module_name:
-            found = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return found
