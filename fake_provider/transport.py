@@ -20,6 +20,10 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
         self._origin = Origin.of(engine.boundary.base_url)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if not isinstance(request, httpx2.Request):
+            raise TypeError(
+                f"this transport is for httpx2.AsyncClient; it was given a request of {type(request).__module__}"
+            )
         body = await request.aread()
         url = request.url
         origin = f"{url.scheme}://{url.netloc.decode('ascii')}"

@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection, Mapping, MutableMapping, Seque
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
+from fake_provider.dialects import DIALECTS
 from harness.subject import Capability
 
 __all__ = ["Marks", "PatchedClient", "PatchedFactory", "PatchedHost", "marks_of", "patched"]
 
 _MARKS: Final = "__jobsworth_patched__"
+_CAPABILITIES: Final = ("cancel", "decide", "reconcile", "webhooks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +73,16 @@ def patched(*, dialect: str = "jobs", capabilities: Collection[Capability] = ())
     Args:
         dialect: the wire format its provider speaks.
         capabilities: what the client can do beyond ``submit`` and ``report``: cancel, decide, reconcile, webhooks.
+
+    Raises:
+        ValueError: there is no such capability or dialect. A misspelt one would silently leave scenarios out.
     """
+    given = (capabilities,) if isinstance(capabilities, str) else tuple(capabilities)
+    unknown = [name for name in given if name not in _CAPABILITIES]
+    if unknown or isinstance(capabilities, str):
+        raise ValueError(f"capabilities are a list of {', '.join(_CAPABILITIES)}; found {unknown or capabilities!r}")
+    if dialect not in DIALECTS:
+        raise ValueError(f"there is no dialect {dialect!r}; one of {', '.join(sorted(DIALECTS))}")
 
     def mark(factory: F) -> F:
         setattr(factory, _MARKS, Marks(dialect=dialect, capabilities=frozenset(capabilities)))

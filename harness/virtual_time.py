@@ -8,14 +8,15 @@ import msgspec
 
 from fake_provider.contract import ResultKind
 from fake_provider.engine import Engine
+from fake_provider.facts import RequestSent
 from fake_provider.lifecycle import TERMINAL, JobState
 from harness.applicability import retold, sets_a_clock, why_not_patched
 from harness.course import Course
-from harness.history import History
+from harness.history import Entry, History
 from harness.patching import marks_of
 from harness.rules.judge import Judge
 from harness.runs import INTRODUCTION, Result, boundary_of, follow, terms_of
-from harness.simulation import SimulatedClock, SimulationError, SimulationLoop
+from harness.simulation import Livelock, SimulatedClock, SimulationError, SimulationLoop
 from harness.stage import Notebook, SubjectError
 from harness.subject import Capability, Outlook
 from harness.subjects.in_process import BASE_URL, SimulatedStage
@@ -26,6 +27,9 @@ __all__ = ["PatchedSimulation", "Simulation", "WorldOutlook", "simulated_capabil
 
 _DIGITS: Final = 4
 """Of seconds: finer than any wait of a client, coarser than the last digits of the time of day."""
+
+MAX_REQUESTS_PER_INSTANT: Final = 10_000
+"""A run of thousands of operations sends one for each at once; a client that polls without a pause would never end."""
 
 _FOR_PEOPLE: Final[tuple[Capability, ...]] = ("decide", "reconcile")
 
@@ -50,9 +54,10 @@ class Simulation:
         self.scenario = scenario
         self.judge = judge or Judge()
         self._trouble: str | None = None
+        self._at_once = (0.0, 0)  # the last instant in which something was sent, and how many requests there were
         clock = SimulatedClock(self.loop)
         terms = terms_of(scenario, seed)
-        history = History(self.loop.time, [self.judge.observe])
+        history = History(self.loop.time, [self.judge.observe, self._count_at_once])
         notebook = Notebook(history.record, terms.secrets)
         boundary = boundary_of(scenario, seed, terms, history, dialect)
         self._stage = self._new_stage(factory, loop=self.loop, terms=terms, notebook=notebook)
@@ -86,6 +91,18 @@ class Simulation:
     @staticmethod
     def _new_stage(factory: Any, **options: Any) -> SimulatedStage:
         return SimulatedStage(factory, **options)
+
+    def _count_at_once(self, entry: Entry) -> None:
+        """Refuse to go on with a client that asks without end and never waits: no callback of the loop gets a turn."""
+        if not isinstance(entry.fact, RequestSent):
+            return
+        at, count = self._at_once
+        self._at_once = (entry.at, count + 1 if entry.at == at else 1)
+        if self._at_once[1] > MAX_REQUESTS_PER_INSTANT:
+            raise Livelock(
+                f"more than {MAX_REQUESTS_PER_INSTANT} requests were sent at t={at:.3f}s while no time passed: "
+                "the client asks again without waiting"
+            )
 
     @property
     def history(self) -> History:

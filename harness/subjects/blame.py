@@ -7,7 +7,7 @@ from typing import Final
 
 __all__ = ["blame", "not_a_client"]
 
-_HERE: Final = str(Path(__file__).parents[1])
+_OURS: Final = tuple(f"{Path(__file__).parents[2] / room}/" for room in ("harness", "fake_provider", "scenarios"))
 _LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -20,7 +20,7 @@ def blame(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not file.startswith(("<", _HERE, *_LIBRARIES)):
+        if not file.startswith(("<", *_OURS, *_LIBRARIES)):
             where = f" at {Path(file).name}:{trace.tb_lineno}"
         trace = trace.tb_next
     if isinstance(error, SystemExit):

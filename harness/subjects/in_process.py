@@ -2,7 +2,8 @@
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -54,6 +55,9 @@ class _Worker:
 
 class SimulatedStage:
     """Simulated hosts on one loop, all on one disk."""
+
+    restarts = True
+    """Whether a worker that has ended can be started again."""
 
     def __init__(self, factory: Factory, *, loop: SimulationLoop, terms: Terms, notebook: Notebook) -> None:
         self._factory = factory
@@ -133,7 +137,10 @@ class SimulatedStage:
 
     async def perform(self, work: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
         """Run a method of the client."""
-        return await work(*arguments)
+        waiting = work(*arguments)
+        if not inspect.isawaitable(waiting):
+            raise TypeError(f"it is not async: it returned a {type(waiting).__name__}, which cannot be awaited")
+        return await waiting
 
     def takes(self, command: str) -> bool:
         """Whether the clients, all made by one factory, have a method for a command."""
@@ -242,13 +249,19 @@ class SimulatedStage:
         await asyncio.wait({task}, timeout=1)
         if not task.done() or task.cancelled():
             return ()
-        return self._sound(worker, task.result() or ())
+        return self._sound(worker, task.result())
 
-    def _sound(self, worker: str, claims: Sequence[Claim]) -> Sequence[Claim]:
+    def _sound(self, worker: str, claims: object) -> Sequence[Claim]:
         """Return the claims that say something; of the others it is written down what is wrong with them."""
+        if not isinstance(claims, Collection) or isinstance(claims, str | bytes | Mapping):
+            message = f"report() returned a {type(claims).__name__}; a list of harness.subject.Claim is wanted"
+            self._notebook.write(worker, "claim", SubjectComplained(worker=worker, message=message))
+            return ()
         sound = []
         for claim in claims:
             try:
+                if not isinstance(claim, Claim):
+                    raise TypeError(f"a {type(claim).__name__}, where a harness.subject.Claim is wanted")
                 sound.append(check_claim(msgspec.convert(msgspec.structs.asdict(claim), Claim)))
             except (msgspec.ValidationError, TypeError, BadLine) as error:
                 message = f"report() claimed what is no claim: {error}"
@@ -299,7 +312,7 @@ class SimulatedStage:
                 self._raised(worker, what, error)  # the client's own, and nobody else's: its task was not cancelled
             except (Exception, SystemExit) as error:  # noqa: BLE001  the client is foreign code: anything may come
                 self._raised(worker, what, error)
-                return None
+            return () if what == "report" else None
 
         return self._workers[worker].host.spawn(self._loop, guarded())
 
@@ -312,6 +325,8 @@ class SimulatedStage:
         if (what == "run" or isinstance(error, SystemExit)) and self.is_living(worker):
             self._workers[worker].host.kill()
             self._notebook.write(worker, "log", WorkerEnded(worker=worker, how="crashed", detail=blame(error)))
+            if not self.restarts:
+                self._refused = SimulationError(f"{worker} ended by itself, and cannot be started again: {blame(error)}")
 
     def _noting(self, worker: str, host: SimulatedHost) -> Callable[[Note], Awaitable[None]]:
         async def note(said: Note) -> None:

@@ -169,6 +169,8 @@ class PatchedLoop(SimulationLoop):
         relay = _current_relay()
         if relay is None:
             self._refuse("time.sleep() in asynchronous code, which would stop everything else")
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"time.sleep({seconds}): the length of a sleep is a number that is not negative")
         relay.wait_for(asyncio.sleep(seconds))
 
     def _found_hanging(self) -> None:
@@ -192,6 +194,7 @@ class PatchedLoop(SimulationLoop):
 class PatchedStage(SimulatedStage):
     """The one host of unmodified code, on a :class:`PatchedLoop`."""
 
+    restarts = False
     _patched_loop: PatchedLoop
     _patches: ExitStack
 

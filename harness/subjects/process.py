@@ -97,6 +97,7 @@ class _Worker:
         self.replies: dict[int, asyncio.Future[Reply]] = {}
         self.tasks: list[asyncio.Task[None]] = []
         self.bad_lines = 0
+        self.complaint = ""  # about the last of them
 
     def send(self, line: bytes) -> None:
         """Write to its standard input; a worker that is gone takes nothing."""
@@ -172,6 +173,7 @@ class ProcessStage:
         )
         reply = await self._ask(started, command, self._patience.start_s)
         if reply is None or not reply.ok or reply.protocol != PROTOCOL:
+            self._raise_if_broken()
             why, hangs = await self._why_not_up(started, reply)
             if life == 1 and not hangs:
                 raise SubjectError(why)  # it cannot be put under test as it was given: wrong usage, not a verdict
@@ -199,7 +201,7 @@ class ProcessStage:
             what = f"ended before it answered the start command, with {status_of(code)}"
         await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
         words = " / ".join(worker.group.log.last_words[-SHOWN_WORDS:]) or "nothing"
-        return f"{program!r} {what}; the last it wrote to standard error: {words}", code is None
+        return f"{program!r} {what}{worker.complaint}; the last it wrote to standard error: {words}", code is None
 
     def kill(self, worker: str) -> None:
         """SIGKILL, now."""
@@ -350,6 +352,7 @@ class ProcessStage:
 
     def _complain(self, worker: _Worker, message: str) -> None:
         worker.bad_lines += 1
+        worker.complaint = f"; {message}"
         self._notebook.write(worker.name, "reply", SubjectComplained(worker=worker.name, message=message))
         if worker.bad_lines >= MAX_BAD_LINES:
             self._end_flood(worker, f"wrote {MAX_BAD_LINES} lines that are not of the protocol, the last: {message}")
@@ -382,7 +385,7 @@ class ProcessStage:
             timeout_s *= 2  # whoever is stopped gets its time after it was resumed
         reply = await self._ask(told, command, timeout_s)
         if reply is None and not told.ended and told.expected_end is None and told.stops == stops:
-            self._break(f"{told.name} hangs: no reply to the {what} within {timeout_s:g} s")
+            self._break(f"{told.name} hangs: no reply to the {what} within {timeout_s:g} s{told.complaint}")
         return reply
 
     async def _read_output(self, worker: _Worker) -> None:
