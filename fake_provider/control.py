@@ -4,7 +4,7 @@ Each call is one entry in :data:`CALLS`, from which both the routes and the Open
 problem details (RFC 9457). Nothing here is part of any provider's API; a client under test never sees this port.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -92,12 +92,21 @@ def _json(value: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
     return web.Response(status=status, body=msgspec.json.encode(value), content_type="application/json")
 
 
-def _explain(error: ValidationError) -> str:
-    """Return every complaint, each with its place."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in one['loc']) or 'body'}: {one['msg']}"
-        for one in error.errors(include_url=False, include_context=False)
-    )
+def _explain(error: ValidationError, valid: Collection[str] = ()) -> str:
+    """Return every complaint, each with its place.
+
+    Args:
+        valid: the keys that there are, for one that there is not.
+    """
+    told = []
+    for one in error.errors(include_url=False, include_context=False):
+        if one["type"] == "default_factory_not_called":
+            continue  # that another key is wrong is said of that one
+        said = one["msg"].removeprefix("Value error, ")
+        if one["type"] == "extra_forbidden":
+            said = "there is no such key" + (f"; one of {', '.join(valid)}" if len(one["loc"]) == 1 and valid else "")
+        told.append(f"{'.'.join(str(part) for part in one['loc']) or 'body'}: {said}")
+    return "; ".join(told)
 
 
 async def _body(request: web.Request, model: type[M]) -> M:
@@ -106,14 +115,14 @@ async def _body(request: web.Request, model: type[M]) -> M:
     try:
         return model.model_validate_json(data or b"{}")
     except ValidationError as error:
-        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, _explain(error)) from None
+        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, _explain(error, model.model_fields)) from None
 
 
 def _query(request: web.Request, model: type[M]) -> M:
     try:
         return model.model_validate(dict(request.query))
     except ValidationError as error:
-        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, _explain(error)) from None
+        raise _Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, _explain(error, model.model_fields)) from None
 
 
 def _session(request: web.Request) -> Session:

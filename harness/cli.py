@@ -1,14 +1,16 @@
 """The command line. Thin: it reads arguments, calls one function of the harness, prints and sets the exit code.
 
-Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted. Imports are inside the commands, so that
-``jobsworth --help`` costs nothing.
+Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted, 141 when nobody reads standard output any
+more. Imports are inside the commands, so that ``jobsworth --help`` costs nothing.
 """
 
+import errno
+import os
 import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -138,11 +140,12 @@ def check(
         from harness.stage import SubjectBroken
         from scenarios.loading import find, load_catalogue
 
-        screen = outlets.screen(json_file)
+        screen = outlets.screen(json_file, junit_file=junit_file, directories={"--html": html, "--logs": logs})
         under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
         catalogue = load_catalogue()
         everything = load_edition(edition).scenarios if edition is not None else tuple(catalogue)
         chosen = {name: find(name) for name in names or everything}
+        _tell_apart(chosen)
         known = read(known_file, {*catalogue, *(each.name for each in chosen.values())}) if known_file else {}
         jobs = [
             Job(scenario=scenario, subject=under_test, mode=where, seed=seed, source=source, edition=edition)
@@ -163,10 +166,13 @@ def check(
         screen.results(outcomes)
         screen.left_out(left_out)
         screen.known(report)
-        outlets.keep_logs(logs, results)
-        outlets.draw(html, screen, report, results, {each.name: each.summary for each in chosen.values()})
-        outlets.tell_ci(report, junit_file, aside=json_file == "-")
-        outlets.finish(screen, report, json_file)
+        outlets.tell_ci(report, aside="-" in {json_file, junit_file})
+        summaries = {each.name: each.summary for each in chosen.values()}
+        first = [
+            lambda: outlets.keep_logs(logs, results),
+            lambda: outlets.draw(html, screen, report, results, summaries),
+        ]
+        outlets.finish(screen, report, json_file, junit_file, first=first)
 
 
 @cli.command(cls=_WithCommand)
@@ -198,14 +204,18 @@ def explore(
 ) -> None:
     """Look for a failure with Hypothesis: random commands, faults and times, shrunk to the shortest story."""
     with _errors():
+        import msgspec
+
         from harness.explore.exploration import explore as run
         from harness.report.machine import explored
         from scenarios.loading import find_contract
 
-        screen = outlets.screen(json_file)
+        screen = outlets.screen(json_file, directories={"--html": html}, save=save)
         under_test = _resolved(ctx, subject, "simulated")
         promised = find_contract(contract) if contract is not None else None
         found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
+        if contract is not None:
+            found = msgspec.structs.replace(found, reproduce=f"{found.reproduce} --contract {shlex.quote(contract)}")
         report = explored(under_test.name, seed, found)
         screen.exploration(report)
         saved = [report.saved_scenario] if report.saved_scenario is not None else []
@@ -256,7 +266,7 @@ def sweep(
         from harness.report.machine import swept
         from scenarios.loading import find
 
-        screen = outlets.screen(json_file)
+        screen = outlets.screen(json_file, directories={"--html": html}, save=save)
         under_test = _resolved(ctx, subject, "simulated")
         chosen = [find(name) for name in names or CORE]
         with screen.counting() as tell:
@@ -313,7 +323,7 @@ def replay(
         from harness.stage import SubjectBroken
         from scenarios.loading import find
 
-        screen = outlets.screen(json_file)
+        screen = outlets.screen(json_file, directories={"--html": html, "--logs": logs})
         chosen = find(scenario)
         under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
         where = _modes(chosen, under_test, mode, named=True)[0]
@@ -412,6 +422,15 @@ def _resolved(ctx: click.Context, spec: str | None, mode: str | None, *, one_sho
     return subject
 
 
+def _tell_apart(chosen: "Mapping[str, Scenario]") -> None:
+    """Refuse two scenarios of one name: tables, logs and known findings go by it, and one would hide the other."""
+    by_name: dict[str, str] = {}
+    for source, scenario in chosen.items():
+        if scenario.name in by_name:
+            raise _WrongUse(f"two scenarios are named {scenario.name!r}: {by_name[scenario.name]} and {source}")
+        by_name[scenario.name] = source
+
+
 def _modes(scenario: "Scenario", subject: "Subject", wanted: str | None, *, named: bool) -> list[str]:
     """Where to run a scenario, the fastest first.
 
@@ -445,7 +464,11 @@ def _errors() -> Iterator[None]:
         raise _WrongUse("\n  ".join([f"{len(lines)} mistakes", *lines]) if len(lines) > 1 else lines[0]) from None
     except (BadList, NoPlace, SubjectError, UnknownEdition) as error:
         raise _WrongUse(str(error)) from None
+    except BrokenPipeError:
+        raise outlets.Unread from None
     except OSError as error:
+        if error.errno == errno.ENOSPC and error.filename is None:
+            raise _WrongUse(f"standard output: {error.strerror}") from None
         if error.filename is None:
             raise
         raise _WrongUse(f"{error.filename}: {error.strerror}") from None
@@ -459,6 +482,9 @@ def main() -> NoReturn:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
+        code = error.exit_code
+    except outlets.Unread as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python would complain at the end of what is still buffered
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)

@@ -8,7 +8,7 @@ run came to.
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -389,7 +389,8 @@ class Course:
         judgement = self.judge.conclude()
         # A run that broke off did not come to its end: what should be true there is not judged.
         findings = judgement.findings if trouble else (*judgement.findings, *self._broken_expectations())
-        verdict, reason = decide(findings=findings, doubts=self._all_doubts(judgement, trouble))
+        doubts = tuple(self._all_doubts(judgement, trouble, findings))
+        verdict, reason = decide(findings=findings, doubts=doubts)
         if trouble and findings:
             reason = f"{reason}; then the run broke off: {trouble}"
         plan = self.boundary.plan
@@ -404,11 +405,12 @@ class Course:
             faults_planned=plan.planned,
             faults_struck=plan.struck,
             findings=findings,
+            doubts=doubts,
             history_sha256=self.history.sha256(),
             reproduce=reproduce,
         )
 
-    def _all_doubts(self, judgement: Judgement, trouble: str | None) -> Iterator[str]:
+    def _all_doubts(self, judgement: Judgement, trouble: str | None, findings: Sequence[Finding]) -> Iterator[str]:
         if trouble is not None:
             yield trouble
             return  # all else that is missing is missing for that
@@ -422,7 +424,10 @@ class Course:
         if self._given and not self._called:
             yield "the subject never called the provider"
         claimed = {claim.operation for claim in self._claims} | self._refused
-        for operation in sorted({name for command, name in self._given if command == "submit"} - claimed):
+        silent = {name for command, name in self._given if command == "submit"} - claimed
+        if any(finding.rule == EXPECTATION for finding in findings):
+            silent -= self.scenario.ends.keys()  # that nobody claims anything of them is a finding
+        for operation in sorted(silent):
             yield f"{operation} ended as {self._silence(operation)}"
 
     def _broken_expectations(self) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from ruamel.yaml.error import YAMLError
 import harness.rules  # noqa: F401  enters every rule in the book
 from harness.course import EXPECTATION
 from harness.rules.registry import all_rules
-from harness.verdict import Outcome, Verdict
+from harness.verdict import Outcome, Verdict, decide
 
 __all__ = ["BadList", "KnownFailing", "excuse", "read", "stale"]
 
@@ -39,6 +39,10 @@ def read(path: Path, scenarios: Collection[str]) -> KnownFailing:
     """
     try:
         found = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
+    except UnicodeDecodeError as error:
+        raise BadList(f"{path}: is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except RecursionError:
+        raise BadList(f"{path}: not YAML for people: nested too deeply") from None
     except (OSError, YAMLError) as error:
         raise BadList(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if not isinstance(found, dict) or not all(isinstance(rules, list) for rules in found.values()):
@@ -59,20 +63,17 @@ def _unknown(kind: str, name: object, known: Collection[str]) -> str:
 
 
 def excuse(known: KnownFailing, outcome: Outcome) -> Outcome:
-    """Return ``outcome`` with its known findings set apart; without others it passes."""
+    """Return ``outcome`` with its known findings set apart; without others, and without doubts, it passes."""
     listed = known.get(outcome.scenario, ())
     excused = tuple(finding for finding in outcome.findings if finding.rule in listed)
     if not excused:
         return outcome
     left = tuple(finding for finding in outcome.findings if finding.rule not in listed)
     rules = ", ".join(sorted({finding.rule for finding in left or excused}))
-    return msgspec.structs.replace(
-        outcome,
-        findings=left,
-        known_failing=excused,
-        verdict=Verdict.FAIL if left else Verdict.PASS,
-        reason=f"broken: {rules}" if left else f"known to be broken: {rules}",
-    )
+    verdict, reason = decide(findings=left, doubts=outcome.doubts)
+    if verdict is Verdict.PASS:
+        reason = f"known to be broken: {rules}"
+    return msgspec.structs.replace(outcome, findings=left, known_failing=excused, verdict=verdict, reason=reason)
 
 
 def stale(known: KnownFailing, outcomes: Sequence[Outcome]) -> Iterator[str]:

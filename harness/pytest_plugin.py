@@ -10,9 +10,11 @@
 Imports of the harness are inside, so that suites which do not use it do not pay for it.
 """
 
+import asyncio
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import pytest
 
@@ -37,7 +39,14 @@ _MOST_FACTS: Final = 12
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup(_NAME, "fault-injection tests for clients of asynchronous job APIs")
-    group.addoption("--jobsworth-seed", type=int, metavar="N", help="what randomness starts from, in every scenario")
+    group.addoption("--jobsworth-seed", type=_seed, metavar="N", help="what randomness starts from, in every scenario")
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise ValueError(f"{seed} is under 0")
+    return seed
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,6 +64,7 @@ class Check:
     def __init__(self, scenario: str, seed: int | None) -> None:
         self.scenario = scenario
         self.result: Result | None = None
+        self.called = False
         self._seed = seed
 
     def __call__(
@@ -74,14 +84,21 @@ class Check:
             one_shot: the command is run once for each operation.
             rules: the edition of the rules to judge by.
         """
+        from harness.editions import UnknownEdition, edition
         from harness.runner import Job, run
         from harness.stage import SubjectBroken, SubjectError
         from harness.verdict import Verdict
-        from scenarios.loading import find
+        from scenarios.loading import ScenarioError, find
 
+        self.called = True
         try:
+            _refuse_running_loop()
             under_test = _resolved(subject, one_shot=one_shot)
             where = mode or under_test.modes[0]
+            if where not in under_test.modes:
+                raise SubjectError(f"{under_test.name} cannot run {where}; it can run {', '.join(under_test.modes)}")
+            if rules is not None:
+                edition(rules)
             job = Job(
                 scenario=find(self.scenario), subject=under_test, mode=where, seed=self._seed, source=self.scenario
             )
@@ -91,7 +108,7 @@ class Check:
             self.result = run(
                 job.scenario, under_test, mode=where, seed=self._seed, source=self.scenario, edition=rules
             )
-        except (SubjectBroken, SubjectError) as error:
+        except (ScenarioError, SubjectBroken, SubjectError, UnknownEdition) as error:
             pytest.fail(str(error), pytrace=False)
         if self.result.outcome.verdict is not Verdict.PASS:
             pytest.fail(_told(self.result), pytrace=False)
@@ -105,7 +122,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     marker = metafunc.definition.get_closest_marker(_NAME)
     given = _arguments(marker) if marker is not None else {}
-    names = given.get("scenarios") or list(load_catalogue())
+    names = given.get("scenarios")
+    if names is None:
+        names = list(load_catalogue())
+    elif not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+        _misused(f"scenarios={names!r}: a list of names and files is wanted; leave it out for the whole catalogue")
     metafunc.parametrize(_NAME, names, indirect=True)
 
 
@@ -130,7 +151,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
         given = _arguments(marker)
         given.pop("scenarios", None)
         check(given.pop("subject"), **given)
-    return (yield)
+    returned = yield
+    if isinstance(check, Check) and not check.called:
+        pytest.fail(f"the test asks for the fixture {_NAME!r} and never calls it: nothing was run", pytrace=False)
+    return returned
 
 
 def _arguments(marker: pytest.Mark) -> dict[str, Any]:
@@ -139,21 +163,38 @@ def _arguments(marker: pytest.Mark) -> dict[str, Any]:
     if marker.args:
         given["subject"] = marker.args[0]
     if "subject" not in given or len(marker.args) > 1 or not given.keys() <= allowed:
-        raise pytest.UsageError(f"@pytest.mark.{_USAGE}: got {marker.args!r} and {marker.kwargs!r}")
+        _misused(f"@pytest.mark.{_USAGE}: got {marker.args!r} and {marker.kwargs!r}")
     return given
+
+
+def _misused(why: str) -> NoReturn:
+    """The author's mistake in a marker: an error of the collection, without a traceback through pytest."""
+    pytest.fail(why, pytrace=False)
+
+
+def _refuse_running_loop() -> None:
+    """Say what is wrong where a coroutine calls: a run has an event loop of its own, and no loop runs in another."""
+    from harness.stage import SubjectError
+
+    with contextlib.suppress(RuntimeError):
+        asyncio.get_running_loop()
+        raise SubjectError("called from a coroutine: a run has an event loop of its own; call it from a plain function")
 
 
 def _resolved(subject: "str | Factory | Sequence[str]", *, one_shot: bool) -> "Subject":
     from harness.patching import marks_of
+    from harness.stage import SubjectError
     from harness.subjects import Subject, resolve
 
     if isinstance(subject, str):
-        return resolve(subject)
+        return resolve(subject, one_shot=one_shot)
     if callable(subject):
         name = f"{getattr(subject, '__module__', '?')}:{getattr(subject, '__qualname__', '?')}"
         if marks_of(subject) is not None:
             return Subject(name=name, patched=cast("PatchedFactory", subject))
         return Subject(name=name, factory=subject)
+    if not isinstance(subject, list | tuple) or not subject or not all(isinstance(word, str) for word in subject):
+        raise SubjectError(f"{subject!r} is no subject: 'package.module:factory', a factory, or a command as a list")
     return resolve(None, tuple(subject), one_shot=one_shot)
 
 

@@ -58,7 +58,11 @@ def terms_of(
     try:
         return SessionTerms.model_validate(said)
     except ValidationError as error:
-        wrong = [f"{_option(one['loc'])}{one['msg'].removeprefix('Value error, ')}" for one in error.errors()]
+        wrong = [
+            f"{_option(one['loc'])}{one['msg'].removeprefix('Value error, ')}"
+            for one in error.errors()
+            if one["type"] != "default_factory_not_called"  # that another option is wrong is said of that one
+        ]
         raise ValueError("; ".join(wrong)) from None
 
 

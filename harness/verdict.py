@@ -63,6 +63,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     history_sha256: str
     reproduce: str  # one command line
     known_failing: tuple[Finding, ...] = ()  # listed as known, and so no part of the verdict
+    doubts: tuple[str, ...] = ()  # why the run would prove nothing if it had no findings
 
 
 class SweptStory(msgspec.Struct, frozen=True, kw_only=True):

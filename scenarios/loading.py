@@ -28,6 +28,7 @@ __all__ = ["CATALOGUE", "Problem", "ScenarioError", "find", "find_contract", "lo
 
 CATALOGUE: Final = Path(__file__).parent / "catalogue"
 _SUFFIX: Final = ".yaml"
+_PLAIN_WORDS: Final = {"tuple": "list", "valid dictionary": "mapping"}  # for pydantic's own, which are Python's
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -161,6 +162,8 @@ def _document(text: str, source: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
         raise _single(source, f"not YAML: {error.problem or error.context}", line=line) from None
+    except RecursionError:
+        raise _single(source, "not YAML for people: nested too deeply") from None
     except (YAMLError, ValueError) as error:  # ValueError: a number or date that is none
         raise _single(source, f"not YAML: {str(error).splitlines()[0]}") from None
 
@@ -242,7 +245,10 @@ def _message(model: type[BaseModel], error: ErrorDetails) -> str:
         case "value_error":
             return str(error["ctx"]["error"])
         case _:
-            return f"found {_shown(error['input'])}; {error['msg'][0].lower()}{error['msg'][1:]}"
+            said = f"{error['msg'][0].lower()}{error['msg'][1:]}"
+            for word, plain in _PLAIN_WORDS.items():
+                said = said.replace(word, plain)
+            return f"found {_shown(error['input'])}; {said}"
 
 
 def _shown(value: object) -> str:

@@ -55,6 +55,7 @@ __all__ = [
 ]
 
 _MOST_WORKERS: Final = 9  # a story with more hands than that explains nothing
+_LONGEST_S: Final = 7 * 86_400  # past any lifetime of a token; a client is asked every second of it how far it is
 _MOST_STEPS: Final = 10_000  # the benchmark of one run with many operations; a person writes ten
 
 
@@ -122,9 +123,13 @@ class Timing(_Part):
     poll_cap_s: float = Field(2.0, gt=0, description="The longest delay of that back-off.")
     poll_jitter: float = Field(0.1, ge=0, le=1, description="The random part of a delay, as a fraction of it.")
     lease_s: float = Field(2.0, gt=0, description="How long a worker owns an operation without renewing.")
-    create_deadline_s: float = Field(10.0, gt=0, description="How long to try for a job id.")
-    result_deadline_s: float = Field(20.0, gt=0, description="How long the business waits for the result.")
-    cancel_deadline_s: float = Field(5.0, gt=0, description="How long to wait for a cancel to be confirmed.")
+    create_deadline_s: float = Field(10.0, gt=0, le=_LONGEST_S, description="How long to try for a job id.")
+    result_deadline_s: float = Field(
+        20.0, gt=0, le=_LONGEST_S, description="How long the business waits for the result."
+    )
+    cancel_deadline_s: float = Field(
+        5.0, gt=0, le=_LONGEST_S, description="How long to wait for a cancel to be confirmed."
+    )
 
     @model_validator(mode="after")
     def _cap_over_first(self) -> Self:
@@ -134,7 +139,7 @@ class Timing(_Part):
 
 
 class _Step(_Part):
-    at: float = Field(ge=0, description="Seconds from the start of the run.")
+    at: float = Field(ge=0, le=_LONGEST_S, description="Seconds from the start of the run.")
 
 
 class Submit(_Step):
@@ -311,7 +316,9 @@ class Scenario(_Part):
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = Field(
         ("simulated", "patched", "process"), description="How the story can be run."
     )
-    drain_s: float = Field(60.0, gt=0, description="How long everything may take to come to rest after healing.")
+    drain_s: float = Field(
+        60.0, gt=0, le=_LONGEST_S, description="How long everything may take to come to rest after healing."
+    )
     seed: int = Field(0, ge=0, description="What randomness starts from, unless the command line says otherwise.")
 
     @model_validator(mode="after")

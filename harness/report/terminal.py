@@ -3,10 +3,12 @@
 What a client under test says is not trusted: it is never read as markup, and its control characters are written out.
 """
 
+import errno
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol, TextIO
+from typing import Final, NoReturn, Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -52,6 +54,13 @@ class _Facts(Protocol):
     def __getitem__(self, seq: int, /) -> Entry: ...
 
 
+class _Console(Console):
+    """A console that leaves it to the command line what is done when nobody reads any more."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 class Screen:
     """Writes reports to one stream."""
 
@@ -60,7 +69,7 @@ class Screen:
         stream: where to.
         terminal: whether a person watches; found out from the stream if None.
         """
-        self._console = Console(file=stream, force_terminal=terminal, markup=False, highlight=False, emoji=False)
+        self._console = _Console(file=stream, force_terminal=terminal, markup=False, highlight=False, emoji=False)
         self._terminal = self._console.is_terminal
         if not self._terminal:
             self._console.width = _PLAIN_WIDTH

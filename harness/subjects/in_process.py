@@ -326,7 +326,9 @@ class SimulatedStage:
             self._workers[worker].host.kill()
             self._notebook.write(worker, "log", WorkerEnded(worker=worker, how="crashed", detail=blame(error)))
             if not self.restarts:
-                self._refused = SimulationError(f"{worker} ended by itself, and cannot be started again: {blame(error)}")
+                self._refused = SimulationError(
+                    f"{worker} ended by itself, and cannot be started again: {blame(error)}"
+                )
 
     def _noting(self, worker: str, host: SimulatedHost) -> Callable[[Note], Awaitable[None]]:
         async def note(said: Note) -> None:

@@ -101,5 +101,7 @@ def _load(spec: str) -> Any:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise SubjectError(f"{spec!r}: {module_name} has no {attribute!r}{hint}")
     if not callable(factory):
-        raise SubjectError(f"{spec!r} is of type {type(factory).__name__}, not a factory that can be called with a host")
+        raise SubjectError(
+            f"{spec!r} is of type {type(factory).__name__}, not a factory that can be called with a host"
+        )
     return factory

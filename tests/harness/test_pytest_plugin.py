@@ -102,3 +102,56 @@ def test_it_works_with_xdist_and_with_last_failed(suite: pytest.Pytester) -> Non
 def test_a_suite_that_does_not_use_it_does_not_load_the_harness(suite: pytest.Pytester) -> None:
     suite.makepyfile("import sys\n\ndef test_nothing():\n    assert 'harness.runner' not in sys.modules\n")
     suite.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("subject='reference', scenarios=[]", "scenarios=[[][]]: a list of names and files is wanted"),
+        ("subject='reference', scenarios='happy-path'", "scenarios='happy-path': a list of names and files is wanted"),
+        ("subject='reference', scenario=['happy-path']", "got () and {'subject': 'reference', 'scenario': *"),
+        ("subject='reference', scenarios=['happy-pth']", "happy-pth: no such scenario, did you mean 'happy-path'*"),
+        ("subject='reference', scenarios=['happy-path'], mode='simulatd'", "reference cannot run simulatd; it can *"),
+        ("subject='reference', scenarios=['happy-path'], mode='patched'", "reference cannot run patched; it can *"),
+        ("subject='reference', scenarios=['happy-path'], rules=99", "there is no edition 99 of the rules; one of *"),
+        ("subject=5, scenarios=['happy-path']", "5 is no subject: *"),
+        ("subject=[], scenarios=['happy-path']", "[[][]] is no subject: *"),
+        ("subject='reference', scenarios=['happy-path'], one_shot=True", "a one-shot subject is a command: *"),
+    ],
+)
+def test_a_misused_marker_is_never_a_pass_and_shows_no_traceback(
+    suite: pytest.Pytester, arguments: str, reason: str
+) -> None:
+    suite.makepyfile(f"import pytest\n\n@pytest.mark.jobsworth({arguments})\ndef test_client():\n    pass\n")
+    result = suite.runpytest_subprocess()
+    assert result.ret != 0
+    assert "passed" not in result.parseoutcomes()
+    assert "skipped" not in result.parseoutcomes()
+    result.stdout.fnmatch_lines([f"*{reason}"])
+    result.stdout.no_fnmatch_line("*harness/*.py:*")
+
+
+def test_a_test_that_never_calls_the_fixture_has_proved_nothing(suite: pytest.Pytester) -> None:
+    suite.makepyfile("def test_client(jobsworth):\n    pass\n")
+    result = suite.runpytest_subprocess("-k", "happy-path")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["the test asks for the fixture 'jobsworth' and never calls it: nothing was run"])
+
+
+def test_a_coroutine_that_calls_is_told_why_it_cannot(suite: pytest.Pytester) -> None:
+    suite.makepyfile("""
+        import asyncio
+
+        def test_client(jobsworth):
+            async def main():
+                jobsworth("reference", mode="simulated")
+            asyncio.run(main())
+    """)
+    result = suite.runpytest_subprocess("-k", "happy-path")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["called from a coroutine: a run has an event loop of its own; *"])
+
+
+def test_a_seed_is_not_negative(suite: pytest.Pytester) -> None:
+    result = suite.runpytest_subprocess("--jobsworth-seed", "-1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 import xmlschema
 from click.testing import CliRunner
@@ -143,6 +144,13 @@ def test_a_known_finding_does_not_fail_the_run() -> None:
     assert (excused.findings, excused.known_failing) == ((), (finding(),))
 
 
+def test_a_run_that_breaks_off_does_not_pass_for_its_finding_being_known() -> None:
+    broken_off = msgspec.structs.replace(outcome(Verdict.FAIL, finding()), doubts=("w1 hangs",))
+    excused = excuse(KNOWN, broken_off)
+    assert (excused.verdict, excused.reason) == (Verdict.UNKNOWN, "w1 hangs")
+    assert excused.known_failing == (finding(),)
+
+
 def test_another_finding_still_does() -> None:
     excused = excuse(KNOWN, outcome(Verdict.FAIL, finding(), finding("backs-off")))
     assert (excused.verdict, excused.reason) == (Verdict.FAIL, "broken: backs-off")
@@ -174,6 +182,16 @@ def test_a_listed_finding_that_is_gone_is_stale(runs: list[Outcome], expected: l
 )
 def test_a_list_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "known.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(BadList, match=reason):
+        read(tmp_path / "known.yaml", load_catalogue())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("# T\u00e4ter\n".encode("latin-1"), "is not UTF-8 text"), (b"a: " + b"[" * 5_000, "nested too deeply")],
+)
+def test_a_list_that_nobody_could_have_written_is_refused(tmp_path: Path, text: bytes, reason: str) -> None:
+    (tmp_path / "known.yaml").write_bytes(text)
     with pytest.raises(BadList, match=reason):
         read(tmp_path / "known.yaml", load_catalogue())
 

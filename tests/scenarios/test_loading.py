@@ -103,6 +103,8 @@ def test_an_operation_that_an_address_would_read_as_a_worker_is_refused() -> Non
         ("name: [a\nsummary: b\n", "not YAML: "),
         ("name: *nowhere\n", "a-story.yaml:1: not YAML: found undefined alias"),
         ("a: \x07\n", "not YAML: "),
+        (f"a: {'[' * 5_000}\n", "a-story.yaml: not YAML for people: nested too deeply"),
+        (f"{HEAD}drain_s: 1.0e+300\n", "drain_s: found 1e+300; input should be less than or equal to 604800"),
     ],
 )
 def test_what_is_no_scenario_at_all_is_told_in_one_line(text: str, complaint: str) -> None:

@@ -258,7 +258,9 @@ def test_everything_is_back_in_its_place_afterwards(client: type[Base]) -> None:
 
 
 def test_a_factory_that_makes_no_client_is_refused() -> None:
-    with pytest.raises(SubjectError, match="a object, which is no client: it needs the methods submit and report"):
+    with pytest.raises(
+        SubjectError, match="a object without submit and report; a client has the methods submit and report"
+    ):
         play(lambda _host: object())
 
 

@@ -126,6 +126,15 @@ def test_a_subject_that_will_not_start_cannot_be_put_under_test(subject: Write, 
     ("program", "reason"),
     [
         ("time.sleep(600)", "did not answer the start command within 1 s.* standard error: nothing"),
+        (
+            "ok(next(commands), protocol=1, capabilities=['cancl']); time.sleep(600)",
+            "did not answer the start command within 1 s; line 1 of its standard output: .*Invalid enum value 'cancl'",
+        ),
+        (
+            "for command in commands: started(command) if command['command'] != 'report' else ok(command, claims=[{}])",
+            "w1 hangs: no reply to the report command within 0.5 s; line . of its standard output: .*missing",
+        ),
+        ("sys.stdout.write('x' * (1 << 21)); time.sleep(600)", "w1 wrote a line .*, and was ended"),
         ("started(next(commands)); time.sleep(600)", "w1 hangs: no reply to the .* command .*within 0.5 s"),
         (
             "for command in commands: started(command) if command['command'] != 'report' else time.sleep(600)",
@@ -140,7 +149,7 @@ def test_a_subject_that_will_not_start_cannot_be_put_under_test(subject: Write, 
             r"w1 wrote a line [(]number 2[)] of more than 1048576 bytes, and was ended",
         ),
     ],
-    ids=["silent", "deaf", "no-report", "its-log", "long-line"],
+    ids=["silent", "misspelt", "bad-claim", "long-first-line", "deaf", "no-report", "its-log", "long-line"],
 )
 @pytest.mark.usefixtures("impatient")
 def test_a_subject_out_of_order_ends_as_unknown_with_the_reason(subject: Write, program: str, reason: str) -> None:
