@@ -104,30 +104,45 @@ def test_a_suite_that_does_not_use_it_does_not_load_the_harness(suite: pytest.Py
     suite.runpytest_subprocess().assert_outcomes(passed=1)
 
 
+MISUSED = {
+    "scenarios=['happy-pth']": "happy-pth: no such scenario, did you mean 'happy-path'*",
+    "scenarios=['happy-path'], mode='simulatd'": "reference cannot run simulatd; it can *",
+    "scenarios=['happy-path'], mode='patched'": "reference cannot run patched; it can *",
+    "scenarios=['happy-path'], rules=99": "there is no edition 99 of the rules; one of *",
+    "scenarios=['happy-path'], one_shot=True": "a one-shot subject is a command: *",
+}
+
+
+def test_what_a_marker_asks_for_and_cannot_be_had_fails_without_a_traceback(suite: pytest.Pytester) -> None:
+    marked = "@pytest.mark.jobsworth(subject='reference', {})\ndef test_{}():\n    pass\n"
+    more = (
+        "@pytest.mark.jobsworth(subject=5, scenarios=['happy-path'])\ndef test_five():\n    pass\n"
+        "@pytest.mark.jobsworth(subject=[], scenarios=['happy-path'])\ndef test_empty():\n    pass\n"
+    )
+    tests = [marked.format(arguments, number) for number, arguments in enumerate(MISUSED)]
+    suite.makepyfile("import pytest\n" + "\n".join([*tests, more]))
+    result = suite.runpytest_subprocess()
+    result.assert_outcomes(failed=len(MISUSED) + 2)  # skipped would be silence
+    for reason in (*MISUSED.values(), "5 is no subject: *", "[[][]] is no subject: *"):
+        result.stdout.fnmatch_lines_random([reason])
+    result.stdout.no_fnmatch_line("*harness/*.py:*")
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("subject='reference', scenarios=[]", "scenarios=[[][]]: a list of names and files is wanted"),
-        ("subject='reference', scenarios='happy-path'", "scenarios='happy-path': a list of names and files is wanted"),
-        ("subject='reference', scenario=['happy-path']", "got () and {'subject': 'reference', 'scenario': *"),
-        ("subject='reference', scenarios=['happy-pth']", "happy-pth: no such scenario, did you mean 'happy-path'*"),
-        ("subject='reference', scenarios=['happy-path'], mode='simulatd'", "reference cannot run simulatd; it can *"),
-        ("subject='reference', scenarios=['happy-path'], mode='patched'", "reference cannot run patched; it can *"),
-        ("subject='reference', scenarios=['happy-path'], rules=99", "there is no edition 99 of the rules; one of *"),
-        ("subject=5, scenarios=['happy-path']", "5 is no subject: *"),
-        ("subject=[], scenarios=['happy-path']", "[[][]] is no subject: *"),
-        ("subject='reference', scenarios=['happy-path'], one_shot=True", "a one-shot subject is a command: *"),
+        ("subject='reference', scenarios=[]", "scenarios=[[][]]: a list of names and files is wanted*"),
+        ("subject='reference', scenarios='happy-path'", "scenarios='happy-path': a list of names and files is wanted*"),
+        ("subject='reference', scenario=['happy-path']", "*: got () and {'subject': 'reference', 'scenario': *"),
     ],
 )
-def test_a_misused_marker_is_never_a_pass_and_shows_no_traceback(
+def test_a_marker_without_the_form_is_an_error_without_a_traceback(
     suite: pytest.Pytester, arguments: str, reason: str
 ) -> None:
     suite.makepyfile(f"import pytest\n\n@pytest.mark.jobsworth({arguments})\ndef test_client():\n    pass\n")
     result = suite.runpytest_subprocess()
-    assert result.ret != 0
-    assert "passed" not in result.parseoutcomes()
-    assert "skipped" not in result.parseoutcomes()
-    result.stdout.fnmatch_lines([f"*{reason}"])
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([reason])
     result.stdout.no_fnmatch_line("*harness/*.py:*")
 
 
