@@ -74,3 +74,9 @@ def test_to_serve_a_contract_the_dialect_has_no_words_for_is_wrong_use() -> None
     result = jobsworth("serve", "--dialect", "openai-batch", "--contract", "careful")
     assert "the dialect openai-batch cannot write down this contract: " in result.output
     assert result.exit_code == 2
+
+
+def test_to_serve_a_dialect_that_there_is_not_is_one_mistake() -> None:
+    result = jobsworth("serve", "--dialect", "opanai")
+    assert result.output == "Error: --dialect: there is no dialect 'opanai'; one of jobs, openai-batch\n"
+    assert result.exit_code == 2
