@@ -208,7 +208,9 @@ class SimulatedStage:
                 continue
             if not isinstance(worker.client, Candid):
                 return None
-            said = worker.client.outlook()
+            said: Any = worker.client.outlook()
+            if not isinstance(said, Outlook) or not all(isinstance(in_s, int | float) for in_s in said.ends.values()):
+                raise TypeError(f"{said!r} is no Outlook with seconds as its ends")
             state.append((name, "frozen" if worker.host.frozen else "running", said.state))
             ends |= {f"{name}: {what}": in_s for what, in_s in said.ends.items()}
         wrong = sorted((name, clock.ahead_s) for name, clock in self._clocks.items() if clock.ahead_s)

@@ -17,9 +17,10 @@ from harness.cli import cli
 from harness.patching import PatchedHost, patched
 from harness.runner import Result, run
 from harness.stage import SubjectError
-from harness.subject import Claim, Host
+from harness.subject import Claim, Host, Outlook
 from harness.subjects import Subject, resolve
 from harness.verdict import Verdict
+from harness.virtual_time import Simulation
 from scenarios.loading import find
 
 
@@ -276,3 +277,18 @@ def test_patched_code_that_ends_the_program_makes_the_run_unknown() -> None:
 def test_a_misspelt_mark_does_not_leave_scenarios_out(said: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         patched(**said)
+
+
+# -- outlooks
+
+
+@pytest.mark.parametrize("said", [5, None, Outlook(state=1, ends={"deadline": "soon"})])  # type: ignore[dict-item]
+def test_an_outlook_that_is_none_is_refused_before_anything_is_compared_by_it(said: Any) -> None:
+    class Candid(Client):
+        def outlook(self) -> Outlook:
+            return said  # type: ignore[no-any-return]
+
+    with Simulation(find("happy-path"), Candid, seed=0) as simulation:
+        simulation.start()
+        with pytest.raises(TypeError, match="is no Outlook with seconds as its ends"):
+            simulation.outlook()
