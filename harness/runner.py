@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from harness.applicability import why_not, why_not_patched, why_not_process
 from harness.editions import rules_of
-from harness.garbage import heap_set_aside
+from harness.garbage import full_collections_put_off, heap_set_aside
 from harness.interrupts import run_interruptibly
 from harness.patching import marks_of
 from harness.real_time import introduced, run_process, run_side_by_side
@@ -41,7 +41,7 @@ def run(
     """
     mode = mode or subject.modes[0]
     job = Job(scenario=scenario, subject=subject, mode=mode, seed=seed, source=source, edition=edition)
-    with heap_set_aside():
+    with full_collections_put_off():
         return _run(job)
 
 
