@@ -115,11 +115,13 @@ def reaction(history: History, in_hand: bytes) -> bytes:
 
 
 def quiet_from(history: History) -> float:
-    """Return when the last thing was done, in seconds since the start; what the harness asked for at the end apart."""
+    """Return when the last thing was done, in seconds since the start; what the harness asked for at the end, and that
+    it set clocks, apart.
+    """
     done = (
         entry.at
         for entry in reversed(list(history))
-        if type(entry.fact) in _SAID and not isinstance(entry.fact, Claimed | LedgerRead)
+        if type(entry.fact) in _SAID and not isinstance(entry.fact, Claimed | ClockSet | LedgerRead)
     )
     return next(done, 0.0)
 
@@ -180,22 +182,22 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
 
 
 def sequel(history: History, since: int, at: float) -> Sequel:
-    """Return all that was done from a moment on. What the harness asked for at the end comes last, and what was done in
-    one instant is in no order of its own.
+    """Return all that was done from a moment on: before the faults were healed, then after it, and last what the harness
+    asked for at the end. What was done in one instant is in no order of its own.
     """
     before, after = _split(history, since)
     base, is_healed = _fences(before), False
-    done: list[tuple[bool, float, float | None, list[Any]]] = []
+    done: list[tuple[bool, bool, float, float | None, list[Any]]] = []
     for entry in after:
         is_healed = is_healed or isinstance(entry.fact, FaultsHealed)
         told = _told(entry.fact, base)
         if told is not None:
             is_asked = isinstance(entry.fact, Claimed | LedgerRead)
             in_s = entry.at - at
-            done.append((is_asked, round(in_s, 3), None if is_asked or is_healed else in_s, told))
-    done.sort(key=lambda each: (*each[:2], _ID.sub(b"id", _ENCODER.encode(each[3]))))
+            done.append((is_asked, is_healed, round(in_s, 3), None if is_asked or is_healed else in_s, told))
+    done.sort(key=lambda each: (*each[:3], _ID.sub(b"id", _ENCODER.encode(each[4]))))
     ids: dict[bytes, bytes] = {}
-    return tuple((in_s, without_ids(told, ids)) for _, _, in_s, told in done)
+    return tuple((in_s, without_ids(told, ids)) for *_, in_s, told in done)
 
 
 def _split(history: History, since: int) -> tuple[list[Entry], list[Entry]]:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fake_provider.facts import CommitPoint, Endpoint
-from harness.explore.attempts import Attempt, Situation, attempt
+from harness.explore.attempts import Attempt, Situation, aftermath, attempt
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
 from harness.explore.reactions import differ, without_ids
 from harness.explore.situations import Precedents, without_its_task
@@ -205,6 +205,21 @@ def test_two_workers_are_in_one_situation_whenever_they_come_to_it() -> None:
 
 
 # -- stories
+
+
+def test_a_wrong_clock_is_followed_by_the_same_whenever_it_is_set_right_again() -> None:
+    """In one of the runs the faults are healed in the instant in which it is set wrong."""
+    wrong = treatment(Endpoint.STORE, "clock_skewed", CommitPoint.COMMITTED)
+    killed = fault(Endpoint.CREATE, 1, "kill", CommitPoint.RECEIVED)
+    sequels = []
+    for placements in ((), (killed,)):
+        run = once(*placements)
+        place = next(each for each in run.places if (each.endpoint, each.occurrence) == (Endpoint.STORE, 9))
+        staged = stage(STORY, (*placements, Placement(place, wrong)))
+        sequels.append(aftermath(staged, build, STORY.seed, place).sequel)
+    one, other = sequels
+    assert any(b"ClockSet" in told for _, told in one)
+    assert not differ(one, other)
 
 
 def test_stories_that_differ_in_what_is_asked_for_are_one() -> None:
