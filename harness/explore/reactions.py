@@ -182,8 +182,8 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
 
 
 def sequel(history: History, since: int, at: float) -> Sequel:
-    """Return all that was done from a moment on: before the faults were healed, then after it, and last what the harness
-    asked for at the end. What was done in one instant is in no order of its own.
+    """Return all that was done from a moment on: before the faults were healed, then after that, and last what the
+    harness asked for at the end. What was done in one instant is in no order of its own.
     """
     before, after = _split(history, since)
     base, is_healed = _fences(before), False
