@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
+from fake_provider.books import ControlError
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
 from fake_provider.facts import JobCreated, RequestSent
-from fake_provider.provider import ControlError
 from harness.history import (
     Claimed,
     ClockSet,
