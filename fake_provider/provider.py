@@ -2,7 +2,7 @@
 
 Pure: ``now`` comes in as an argument, time moves jobs only when :meth:`Provider.advance` is called, and what happened
 goes out as facts. It knows neither HTTP nor faults; a fault that makes the provider tell an untruth changes what is
-told (``fake_provider.faults``), or calls one of the few methods here that say so.
+told (``fake_provider.faults``), or calls one of the few methods here, and in the books, that say so.
 """
 
 import hmac

@@ -20,7 +20,7 @@ from reference_client.client import summarise
 from reference_client.config import Terms, Timing
 from reference_client.operation import Operation, span_id
 from reference_client.steps import Step
-from reference_client.stores.encoding import lost
+from reference_client.stores.alike import lost
 from reference_client.stores.protocol import Lease, LeaseLost
 from reference_client.workflow import Collect, Rest, Send, Settle, Wait, Workflow
 

@@ -21,18 +21,27 @@ from psycopg.conninfo import conninfo_to_dict
 
 from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry
 from reference_client.config import ConfigError
-from reference_client.lifecycle import WITHOUT_JOB
 from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
 from reference_client.steps import Step
-from reference_client.stores.encoding import chained, decode_command, decode_operation, encode, lost, unknown
+from reference_client.stores.alike import (
+    chained,
+    claimed,
+    decode_operation,
+    encode,
+    finds_job,
+    lost,
+    named_lease,
+    result_to_keep,
+    standings,
+    too_new,
+    unknown,
+)
 from reference_client.stores.postgres_schema import MIGRATIONS
 from reference_client.stores.protocol import (
     Claimed,
-    Given,
     Lease,
     LeaseLost,
     MakeEntry,
-    SchemaTooNew,
     StoreError,
     StoreRefused,
 )
@@ -175,9 +184,7 @@ class PostgresStore:
                 row = await (await connection.execute("SELECT max(version) FROM schema_version")).fetchone()
                 version = row[0] if row is not None else 0
             if version > len(MIGRATIONS):
-                raise SchemaTooNew(
-                    f"the database has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
-                )
+                raise too_new("the database", version, len(MIGRATIONS))
             for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
                 await connection.execute(script)
                 await connection.execute("INSERT INTO schema_version VALUES (%s, clock_timestamp())", (number,))
@@ -284,8 +291,7 @@ class PostgresStore:
         operation = decode_operation(record)
         lease = Lease(operation_id=operation.operation_id, owner=owner, fence=fence, until=until)
         # A command that was given at this very moment may be missing here: it makes the operation due at its release.
-        waiting = zip(numbers, commands, strict=True)
-        return Claimed(lease, operation, tuple(Given(number, decode_command(each)) for number, each in waiting))
+        return claimed(lease, operation, zip(numbers, commands, strict=True))
 
     async def due_in_s(self) -> float | None:
         rows = await self._rows("SELECT min(wake_at) - store_now() FROM operation WHERE wake_at IS NOT NULL")
@@ -293,7 +299,7 @@ class PostgresStore:
         return None if due_in_s is None else max(0.0, due_in_s)
 
     async def renew(self, lease: Lease, lasts_s: float) -> Lease:
-        key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "lasts": lasts_s}
+        key = {**named_lease(lease), "lasts": lasts_s}
         async with self._session() as connection:
             row = await (await connection.execute(_LOOK, key)).fetchone()
             if row is not None and row[1] < row[0] + lasts_s:
@@ -322,8 +328,7 @@ class PostgresStore:
                 await self._made_before(lease, step)
             return
         async with self._transaction() as connection:
-            key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "due": due_at}
-            row = await (await connection.execute(_RELEASE, key)).fetchone()
+            row = await (await connection.execute(_RELEASE, {**named_lease(lease), "due": due_at})).fetchone()
             if row is None:
                 raise lost(lease)
             self._heard(row[0])
@@ -342,20 +347,19 @@ class PostgresStore:
         number = await self._append(step.entries)
         if taken:
             await connection.execute("UPDATE command SET taken = true WHERE number = ANY(%s)", (list(taken),))
-        if operation.remote_job_id is not None and any(entry.before in WITHOUT_JOB for entry in step.entries):
+        if finds_job(step):
             await self._tell_kept_events(connection, operation)
-        if step.result is not None and operation.collected is not None and operation.collected.location == "store":
+        result = result_to_keep(step)
+        if result is not None:
             await connection.execute(
                 "INSERT INTO result VALUES (%s, %s) ON CONFLICT (operation_id) DO UPDATE SET body = EXCLUDED.body",
-                (operation.operation_id, step.result),
+                (operation.operation_id, result),
             )
         row = await (
             await connection.execute(
                 statement,
                 {
-                    "id": lease.operation_id,
-                    "owner": lease.owner,
-                    "fence": lease.fence,
+                    **named_lease(lease),
                     "state": operation.state,
                     "version": operation.version,
                     "job": _job(operation.remote_job_id),
@@ -440,10 +444,7 @@ class PostgresStore:
 
     async def standing(self) -> Sequence[Standing]:
         rows = await self._rows("SELECT operation_id, state, history_number, record FROM operation")
-        return [
-            Standing(operation_id, state, decode_operation(record).state, number)
-            for operation_id, state, number, record in rows
-        ]
+        return standings(rows)
 
     async def head(self) -> Head:
         rows = await self._rows(_HEAD)

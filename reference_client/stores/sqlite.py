@@ -15,73 +15,33 @@ from typing import Any, Final
 import msgspec
 
 from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry
-from reference_client.lifecycle import WITHOUT_JOB
 from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
 from reference_client.steps import Step
-from reference_client.stores.encoding import chained, decode_command, decode_operation, encode, lost, unknown
+from reference_client.stores.alike import (
+    chained,
+    claimed,
+    decode_command,
+    decode_operation,
+    encode,
+    finds_job,
+    lost,
+    named_lease,
+    result_to_keep,
+    standings,
+    too_new,
+    unknown,
+)
 from reference_client.stores.protocol import (
     Claimed,
-    Given,
     Lease,
     LeaseLost,
     MakeEntry,
-    SchemaTooNew,
     StoreError,
     StoreRefused,
 )
+from reference_client.stores.sqlite_schema import MIGRATIONS
 
-__all__ = ["MIGRATIONS", "SQLiteStore"]
-
-MIGRATIONS: Final = (
-    """
-    CREATE TABLE history (
-        number INTEGER PRIMARY KEY, operation_id TEXT NOT NULL, before TEXT, after TEXT NOT NULL,
-        entry BLOB NOT NULL, hash TEXT NOT NULL
-    );
-    CREATE INDEX history_by_operation ON history (operation_id, number);
-    CREATE TRIGGER history_goes_on BEFORE INSERT ON history
-        WHEN NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM history)
-        BEGIN SELECT RAISE(ABORT, 'history is append-only: the next entry comes after the last'); END;
-    CREATE TRIGGER history_is_not_edited BEFORE UPDATE ON history
-        BEGIN SELECT RAISE(ABORT, 'history is append-only: an entry is never edited'); END;
-    CREATE TRIGGER history_is_not_deleted BEFORE DELETE ON history
-        BEGIN SELECT RAISE(ABORT, 'history is append-only: an entry is never deleted'); END;
-
-    CREATE TABLE operation (
-        operation_id TEXT PRIMARY KEY, state TEXT NOT NULL, version INTEGER NOT NULL, remote_job_id TEXT,
-        wake_at REAL, lease_owner TEXT, lease_fence INTEGER NOT NULL DEFAULT 0,
-        lease_until REAL, history_number INTEGER NOT NULL, record BLOB NOT NULL
-    ) WITHOUT ROWID;
-    CREATE INDEX operation_by_wake ON operation (wake_at) WHERE wake_at IS NOT NULL;
-    CREATE INDEX operation_by_job ON operation (remote_job_id) WHERE remote_job_id IS NOT NULL;
-    CREATE TRIGGER operation_starts_with_history BEFORE INSERT ON operation
-        WHEN NOT EXISTS (SELECT 1 FROM history WHERE number = NEW.history_number
-                         AND operation_id = NEW.operation_id AND before IS NULL AND after = NEW.state)
-        OR EXISTS (SELECT 1 FROM operation WHERE operation_id = NEW.operation_id)  -- INSERT OR REPLACE
-        BEGIN SELECT RAISE(ABORT, 'an operation starts with a history entry'); END;
-    CREATE TRIGGER operation_goes_on BEFORE UPDATE ON operation
-        WHEN NEW.operation_id <> OLD.operation_id OR NEW.history_number < OLD.history_number
-            OR NEW.lease_fence < OLD.lease_fence
-        BEGIN SELECT RAISE(ABORT, 'an operation keeps its id, and its history and fence only go on'); END;
-    CREATE TRIGGER operation_moves_with_history BEFORE UPDATE ON operation
-        WHEN NEW.state <> OLD.state AND NOT EXISTS (
-            SELECT 1 FROM history WHERE operation_id = NEW.operation_id AND number > OLD.history_number
-            AND number <= NEW.history_number AND before = OLD.state AND after = NEW.state)
-        BEGIN SELECT RAISE(ABORT, 'a state changes only with a history entry'); END;
-    CREATE TRIGGER operation_is_not_deleted BEFORE DELETE ON operation
-        BEGIN SELECT RAISE(ABORT, 'an operation is never deleted'); END;
-
-    CREATE TABLE command (
-        number INTEGER PRIMARY KEY, operation_id TEXT NOT NULL, command BLOB NOT NULL, taken INTEGER NOT NULL DEFAULT 0
-    );
-    CREATE INDEX command_waiting ON command (operation_id, number) WHERE taken = 0;
-    CREATE TABLE event (event_id TEXT PRIMARY KEY, remote_job_id TEXT NOT NULL, notice BLOB NOT NULL,
-                        operation_id TEXT) WITHOUT ROWID;
-    CREATE INDEX event_without_operation ON event (remote_job_id) WHERE operation_id IS NULL;
-    CREATE TABLE result (operation_id TEXT PRIMARY KEY, body BLOB NOT NULL);
-    """,
-)
-"""What brings a store from each schema version to the next."""
+__all__ = ["SQLiteStore"]
 
 _IN_MEMORY: Final = ":memory:"
 _HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
@@ -245,7 +205,7 @@ class SQLiteStore:
                 (operation.operation_id,),
             ).fetchall()
         lease = Lease(operation_id=operation.operation_id, owner=owner, fence=row[1], until=now + lease_s)
-        return Claimed(lease, operation, tuple(Given(number, decode_command(each)) for number, each in waiting))
+        return claimed(lease, operation, waiting)
 
     async def due_in_s(self) -> float | None:
         with _REFUSALS:
@@ -254,7 +214,7 @@ class SQLiteStore:
 
     async def renew(self, lease: Lease, lasts_s: float) -> Lease:
         now = self._now()
-        key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": now}
+        key = {**named_lease(lease), "now": now}
         with _REFUSALS:
             row = self._db.execute(f"SELECT lease_until FROM operation WHERE {_FENCED}", key).fetchone()  # noqa: S608
         if row is None:
@@ -290,8 +250,8 @@ class SQLiteStore:
                 self._made_before(lease, step)
             return
         with self._transaction() as db:
-            key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": self._now()}
-            if db.execute(_RELEASE, {**key, "due": due_at}).fetchone() is None:
+            told = {**named_lease(lease), "now": self._now(), "due": due_at}
+            if db.execute(_RELEASE, told).fetchone() is None:
                 raise lost(lease)
 
     def _write(
@@ -301,16 +261,15 @@ class SQLiteStore:
         number = self._append(step.entries)
         for each in taken:
             db.execute("UPDATE command SET taken = 1 WHERE number = ?", (each,))
-        if operation.remote_job_id is not None and any(entry.before in WITHOUT_JOB for entry in step.entries):
+        if finds_job(step):
             self._tell_kept_events(operation)
-        if step.result is not None and operation.collected is not None and operation.collected.location == "store":
-            db.execute("INSERT OR REPLACE INTO result VALUES (?, ?)", (operation.operation_id, step.result))
+        result = result_to_keep(step)
+        if result is not None:
+            db.execute("INSERT OR REPLACE INTO result VALUES (?, ?)", (operation.operation_id, result))
         row = db.execute(
             statement,
             {
-                "id": lease.operation_id,
-                "owner": lease.owner,
-                "fence": lease.fence,
+                **named_lease(lease),
                 "now": self._now(),
                 "state": operation.state,
                 "version": operation.version,
@@ -394,10 +353,7 @@ class SQLiteStore:
     async def standing(self) -> Sequence[Standing]:
         with _REFUSALS:
             rows = self._db.execute("SELECT operation_id, state, history_number, record FROM operation").fetchall()
-        return [
-            Standing(operation_id, state, decode_operation(record).state, number)
-            for operation_id, state, number, record in rows
-        ]
+        return standings(rows)
 
     async def head(self) -> Head:
         with _REFUSALS:
@@ -423,9 +379,7 @@ def _migrate(db: sqlite3.Connection, path: str) -> None:
     with _immediate(db):
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > len(MIGRATIONS):
-            raise SchemaTooNew(
-                f"{path} has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
-            )
+            raise too_new(path, version, len(MIGRATIONS))
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
             for statement in _statements(script):
                 db.execute(statement)

@@ -10,7 +10,8 @@ import pytest
 
 from reference_client.stores import sqlite
 from reference_client.stores.protocol import LeaseLost, SchemaTooNew, StoreError, StoreRefused
-from reference_client.stores.sqlite import MIGRATIONS, SQLiteStore
+from reference_client.stores.sqlite import SQLiteStore
+from reference_client.stores.sqlite_schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
