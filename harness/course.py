@@ -15,9 +15,9 @@ from typing import Any, Final, assert_never
 from fake_provider.books import ControlError
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
-from fake_provider.facts import JobCreated, RequestSent
+from fake_provider.facts import RequestSent
+from harness.expectations import broken_expectations
 from harness.history import (
-    Claimed,
     ClockSet,
     Commanded,
     CommandRefused,
@@ -52,10 +52,7 @@ from scenarios.model import (
     Wait,
 )
 
-__all__ = ["EXPECTATION", "Course"]
-
-EXPECTATION: Final = "scenario-expectation"
-"""The name under which a breach of a scenario's own ``ends`` and ``jobs`` is reported."""
+__all__ = ["Course"]
 
 _REST_CHECK_S: Final = {"simulated": 1.0, "patched": 1.0, "process": 0.1}
 """How often the workers are asked whether all is at rest. Virtual seconds cost nothing; real ones are waited for."""
@@ -424,34 +421,7 @@ class Course:
             yield f"{operation} ended as {self._silence(operation)}"
 
     def _broken_expectations(self) -> Iterator[Finding]:
-        requirement = next(iter(self.scenario.requirements), "W10")
-        for operation, ends in self.scenario.ends.items():
-            states = sorted({claim.state for claim in self._claims if claim.operation == operation})
-            if not set(states) <= set(ends) or not states:
-                yield Finding(
-                    rule=EXPECTATION,
-                    requirement=requirement,
-                    message=f"{operation} ended as {' and '.join(states) or self._silence(operation)}; "
-                    f"this story allows {' or '.join(ends)}",
-                    facts=tuple(
-                        entry.seq
-                        for entry in self.history
-                        if isinstance(entry.fact, Claimed) and entry.fact.operation == operation
-                    ),
-                )
-        for operation, expected in self.scenario.jobs.items():
-            created = [
-                entry
-                for entry in self.history
-                if isinstance(entry.fact, JobCreated) and entry.fact.operation == operation
-            ]
-            if len(created) > expected:
-                yield Finding(
-                    rule=EXPECTATION,
-                    requirement=requirement,
-                    message=f"the provider made {len(created)} jobs for {operation}; this story allows {expected}",
-                    facts=tuple(entry.seq for entry in created),
-                )
+        return broken_expectations(self.scenario, claims=self._claims, history=self.history, silence=self._silence)
 
     def _silence(self, operation: str) -> str:
         """Nobody claims anything of an operation: why, as far as that can be told."""
