@@ -8,7 +8,6 @@ are ``fake_provider.engine`` with ``transport`` and ``server``.
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +35,7 @@ from fake_provider.facts import (
     Record,
     RequestSent,
     ResultRead,
+    credential_digest,
 )
 from fake_provider.faults import Fault, FaultPlan
 from fake_provider.faults.course import Course
@@ -264,7 +264,7 @@ class Boundary:
                 token=call.token,
                 fingerprint=call.fingerprint if isinstance(call, Create) else None,
                 trace=trace[1] if trace else None,
-                credential=_digest(headers["authorization"]) if "authorization" in headers else None,
+                credential=credential_digest(headers["authorization"]) if "authorization" in headers else None,
                 origin=request.base_url if request.elsewhere else None,
                 copy_of=copy_of,
             )
@@ -384,9 +384,3 @@ class _Here(msgspec.Struct, frozen=True):
 
 
 _NO_ANSWER: Final = Answer(status=0, headers=(), body=b"")
-
-
-@lru_cache(maxsize=256)
-def _digest(credential: str) -> str:
-    """Return what a history may hold of a credential: enough to tell two apart."""
-    return f"sha256:{hashlib.sha256(credential.encode()).hexdigest()[:16]}"

@@ -6,7 +6,6 @@ run came to.
 """
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, Final, assert_never
 from fake_provider.books import ControlError
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
-from fake_provider.facts import RequestSent
+from fake_provider.facts import RequestSent, credential_digest, digest
 from harness.expectations import broken_expectations
 from harness.history import (
     ClockSet,
@@ -124,7 +123,7 @@ class Course:
                 seed=self.seed,
                 contract=dict(self._terms.contract),
                 timing=dict(self._terms.timing),
-                credential=_digest(self._terms.authorization.encode())[: len("sha256:") + 16],
+                credential=credential_digest(self._terms.authorization),
                 origin=self._origin,
             )
         )
@@ -468,8 +467,4 @@ class _Given:
 
 
 def _fingerprint(step: Submit) -> str:
-    return _digest(json.dumps(step.request, sort_keys=True, separators=(",", ":")).encode())
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return digest(json.dumps(step.request, sort_keys=True, separators=(",", ":")).encode())

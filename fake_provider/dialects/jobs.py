@@ -9,7 +9,6 @@
 The request body of a create holds the marker ``client_reference``, by which a job is joined to the client's operation.
 """
 
-import hashlib
 import math
 import re
 from base64 import b64encode
@@ -42,7 +41,7 @@ from fake_provider.calls import (
 )
 from fake_provider.contract import CancelMethod, Contract, CreateAnswer, LookupBy, Mechanism, RetryAfter
 from fake_provider.dialects.jobs_document import describe_jobs
-from fake_provider.facts import Endpoint
+from fake_provider.facts import Endpoint, digest
 from fake_provider.lifecycle import TERMINAL, JobState
 from fake_provider.results import Row, canonical_json
 from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
@@ -206,7 +205,7 @@ class JobsDialect:
             token=token,
             scope=request.headers.get("authorization", ""),
             canonical=canonical_json(document),
-            fingerprint=f"sha256:{hashlib.sha256(request.body).hexdigest()}",
+            fingerprint=digest(request.body),
             operation_id=request.headers.get("x-client-operation-id"),
             refusal=refusal,
         )

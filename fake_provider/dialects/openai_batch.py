@@ -68,7 +68,7 @@ from fake_provider.dialects.openai_batch_document import (
     describe_batches,
 )
 from fake_provider.dialects.openai_batch_uploads import read_upload
-from fake_provider.facts import Endpoint
+from fake_provider.facts import Endpoint, digest
 from fake_provider.lifecycle import JobState
 from fake_provider.results import Row, canonical_json
 from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
@@ -302,7 +302,7 @@ def _read_create(request: Request, contract: Contract) -> Call:
         token=token,
         scope=request.headers.get("authorization", ""),
         canonical=canonical_json(document),
-        fingerprint=f"sha256:{hashlib.sha256(request.body).hexdigest()}",
+        fingerprint=digest(request.body),
         upload=source if isinstance(source, str) else None,
         memo={name: document.get(name) for name in ("endpoint", "completion_window", "metadata")},
         refusal=Refused(problem=problem, detail=complaint) if complaint is not None else None,
