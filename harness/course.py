@@ -13,6 +13,7 @@ from fake_provider.books import ControlError
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
 from fake_provider.facts import RequestSent, credential_digest
+from fake_provider.outlook import comparable_s
 from harness.expectations import broken_expectations
 from harness.history import (
     ClockSet,
@@ -212,7 +213,7 @@ class Course:
         now = self.now()
         steps = [
             (
-                round(step.at - now, 4),
+                comparable_s(step.at - now),
                 step.model_dump(exclude={"at", "parameters"}),
                 fingerprint_of(step) if isinstance(step, Submit) else None,
             )

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fake_provider.outlook import comparable_s
 from harness.subject import Claim, Client, Host, LeaseNote, Outlook, Recorded, Recording, Refused, WriteRefused
 from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import ProviderAdapter, RequestError
@@ -114,7 +115,7 @@ class ReferenceSubject:
         ends: dict[str, float] = {}
         for operation, owner, *times in records:
             record, deadlines = outlook(operation, now, key_lifetime_s=key_lifetime_s)
-            due = [None if at is None else round(max(0.0, at - now), 4) for at in times]
+            due = [None if at is None else comparable_s(max(0.0, at - now)) for at in times]
             state.append((record, owner, due))
             ends |= {f"{operation.operation_id} {name}": in_s for name, in_s in deadlines.items()}
         return Outlook(state=(state, waiting, self._worker.memory()), ends=ends)
