@@ -6,22 +6,17 @@ kills the programs that run there, and when it is started again they are run aga
 """
 
 import asyncio
-import shutil
 import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from fake_provider.engine import Engine
-from fake_provider.server import Server
 from fake_provider.webhooks import Attempt
 from harness.history import (
     CommandRefused,
     ProcessReaped,
-    SecretSaid,
     WorkerEnded,
     WorkerResumed,
     WorkerStarted,
@@ -29,8 +24,8 @@ from harness.history import (
 )
 from harness.stage import Notebook, SubjectBroken, SubjectError, Terms
 from harness.subject import REST_STATES, Claim
-from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, Log, status_of
-from harness.subjects.reaper import the_reaper
+from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, status_of
+from harness.subjects.programs import ProgramStage
 
 __all__ = ["AGAIN", "OneShotStage", "Refusal", "Unclear", "read_claim"]
 
@@ -150,42 +145,27 @@ class _Machine:
             group.signal(number)
 
 
-class OneShotStage:
+class OneShotStage(ProgramStage):
     """Machines that run one program for each operation, all with one state directory."""
 
     def __init__(self, command: Sequence[str], *, terms: Terms, notebook: Notebook) -> None:
-        self._command = tuple(command)
-        self._terms = terms
-        self._notebook = notebook
-        self._record = notebook.record
-        self._server: Server | None = None
+        super().__init__(command, terms=terms, notebook=notebook)
         self._machines: dict[str, _Machine] = {}
-        self._urls: dict[str, str] = {}
         self._turns: dict[str, asyncio.Lock] = {}  # by operation: one program at a time
         self._claims: dict[str, Claim] = {}
         self._runs: dict[asyncio.Task[None], tuple[str, str]] = {}  # worker and operation
         self._ran = 0
-        self._broken: str | None = None
-        self.logs: dict[str, Log] = {}
-        self._home = Path(tempfile.mkdtemp(prefix="jobsworth-"))
-        the_reaper().watch("dir", self._home)
         self._state_dir = self._home / "state"
         self._state_dir.mkdir()
         self._contract = self._home / "contract.json"
         self._contract.write_bytes(msgspec.json.encode(terms.contract))
-
-    def attach(self, engine: Engine) -> None:
-        """Put the engine on real sockets."""
-        self._server = Server(engine)
 
     # -- hosts
 
     async def start(self, worker: str) -> None:
         """Switch a machine on. What ran there is run again when it is told so again."""
         self._raise_if_broken()
-        assert self._server is not None
-        if worker not in self._urls:
-            self._urls[worker] = await self._server.open_port(worker)
+        await self._url_for(worker)
         machine = self._machines.setdefault(worker, _Machine())
         if machine.alive:
             raise ValueError(f"{worker} is running already")
@@ -223,10 +203,6 @@ class OneShotStage:
             machine.stopped = False
             self._record(WorkerResumed(worker=worker))
             machine.signal(signal.SIGCONT)
-
-    def set_clock(self, worker: str, ahead_s: float) -> None:
-        """Refuse: a process has the clock of its machine, which is everybody's."""
-        raise SubjectError(f"{worker} is a process: its clock, the machine's, cannot be set {ahead_s:g} s ahead")
 
     def is_living(self, worker: str) -> bool:
         """Tell whether the machine is on."""
@@ -266,10 +242,6 @@ class OneShotStage:
         """Nobody takes webhooks here."""
         return None
 
-    async def settle(self) -> None:
-        """In real time nobody can tell; but a run that proves nothing any more ends here."""
-        self._raise_if_broken()
-
     async def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002  a program knows no other end
         """Kill what still runs, and remove what was kept."""
         for machine in self._machines.values():
@@ -280,22 +252,9 @@ class OneShotStage:
             if self._runs:
                 await asyncio.wait(list(self._runs))
         finally:
-            if self._server is not None:
-                await self._server.close()
-            self._tidy()
+            await self._give_back()
 
     # -- inside
-
-    def _tidy(self) -> None:
-        shutil.rmtree(self._home, ignore_errors=True)
-        the_reaper().release("dir", self._home)
-
-    def _break(self, why: str) -> None:
-        self._broken = self._broken or why
-
-    def _raise_if_broken(self) -> None:
-        if self._broken is not None:
-            raise SubjectBroken(self._broken)
 
     async def _see_through(self, worker: str, operation: str, request: Path, done: asyncio.Future[Any]) -> None:
         """Run the program until it is done, as a scheduler would."""
@@ -322,9 +281,7 @@ class OneShotStage:
 
     async def _run(self, worker: str, machine: _Machine, operation: str, request: Path) -> Claim | Refusal | None:
         """Run the program once."""
-        log = self.logs[f"{worker}-{operation}-{len(self.logs) + 1}"] = Log(
-            self._terms.secrets, lambda: self._record(SecretSaid(worker=worker, where="log"))
-        )
+        log = self._new_log(f"{worker}-{operation}-{len(self.logs) + 1}", worker)
         group = await Group.start(self._command, self._environment(worker, operation, request), log=log)
         machine.groups.add(group)
         try:
