@@ -10,7 +10,7 @@ from harness.history import Claimed, CommandRefused, SecretSaid
 from harness.runner import Result, run
 from harness.subject import Claim
 from harness.subjects import Subject
-from harness.subjects.one_shot import AGAIN, Refusal, Unclear, read_claim
+from harness.subjects.endings import AGAIN, Refusal, Unclear, read_claim
 from harness.verdict import Verdict
 from scenarios.model import Scenario
 
