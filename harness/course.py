@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Final, assert_never
 
+import msgspec
+
 from fake_provider.books import ControlError
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
@@ -242,16 +244,7 @@ class Course:
         at_rest = await self._await_rest(limit, dead_workers_end_it=False)
         await self._report()
         for line in self.boundary.ledger(self._clock.now()):
-            self.history.record(
-                LedgerRead(
-                    job=line.job,
-                    operation=line.operation,
-                    state=line.state,
-                    result_sha256=line.result_sha256,
-                    records=line.records,
-                    failed_items=line.failed_items,
-                )
-            )
+            self.history.record(LedgerRead(**msgspec.structs.asdict(line)))
         self.history.record(RunEnded(at_rest=at_rest, drained_s=round(self.now() - healed_at, 6)))
 
     @property

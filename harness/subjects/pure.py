@@ -13,7 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from fake_provider import wire
-from harness.subject import Claim, LeaseNote, Note, Recorded
+from harness.subject import Claim, LeaseNote, Note
+from harness.subjects.reference import recorded_note
 from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import Answer, NoAnswer
 from reference_client.client import summarise
@@ -259,17 +260,4 @@ class PureReference:
 
     def _say(self, worker: str, step: Step) -> None:
         for entry in step.entries:
-            self._note(
-                worker,
-                Recorded(
-                    operation=entry.operation_id,
-                    before=entry.before,
-                    after=entry.after,
-                    entry=entry.kind,
-                    actor=entry.actor,
-                    cause=entry.cause,
-                    reason=entry.reason,
-                    remote_job=entry.remote_job_id,
-                    remote_state=entry.remote_state,
-                ),
-            )
+            self._note(worker, recorded_note(entry))
