@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,6 @@ from reference_client.stores.alike import (
     named_lease,
     result_to_keep,
     standings,
-    too_new,
     unknown,
 )
 from reference_client.stores.protocol import (
@@ -36,14 +34,11 @@ from reference_client.stores.protocol import (
     Lease,
     LeaseLost,
     MakeEntry,
-    StoreError,
-    StoreRefused,
 )
-from reference_client.stores.sqlite_schema import MIGRATIONS
+from reference_client.stores.sqlite_database import REFUSALS, connected, immediate
 
 __all__ = ["SQLiteStore"]
 
-_IN_MEMORY: Final = ":memory:"
 _HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
 _WAITING: Final = "EXISTS (SELECT 1 FROM command c WHERE c.operation_id = :id AND c.taken = 0)"
 
@@ -89,22 +84,12 @@ class SQLiteStore:
 
     def __init__(self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = 2.0) -> None:
         self._now = now
-        try:
-            self._db = sqlite3.connect(str(path), timeout=busy_timeout_s, isolation_level=None, cached_statements=256)
-        except sqlite3.Error as error:
-            raise StoreRefused(f"{path}: {error}") from None
-        with _REFUSALS:
-            if str(path) == _IN_MEMORY:
-                self._db.deserialize(_blank())
-            else:
-                self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            _migrate(self._db, str(path))
+        self._db = connected(str(path), busy_timeout_s)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: all of it is durable when this ends, or none."""
-        with _REFUSALS, _immediate(self._db):
+        with REFUSALS, immediate(self._db):
             yield self._db
 
     def _append(self, entries: Iterable[HistoryEntry]) -> int:
@@ -148,7 +133,7 @@ class SQLiteStore:
         return operation
 
     async def load(self, operation_id: str) -> Operation:
-        with _REFUSALS:
+        with REFUSALS:
             return self._load(operation_id)
 
     def _load(self, operation_id: str) -> Operation:
@@ -158,7 +143,7 @@ class SQLiteStore:
         return decode_operation(row[0])
 
     async def operations(self) -> Sequence[Operation]:
-        with _REFUSALS:
+        with REFUSALS:
             rows = self._db.execute("SELECT record FROM operation ORDER BY operation_id").fetchall()
         return [decode_operation(record) for (record,) in rows]
 
@@ -175,7 +160,7 @@ class SQLiteStore:
         return [(decode_operation(record), *lease) for record, *lease in rows], [*commands, *events]
 
     async def history(self, operation_id: str) -> Sequence[HistoryEntry]:
-        with _REFUSALS:
+        with REFUSALS:
             self._load(operation_id)
             rows = self._db.execute(
                 "SELECT entry FROM history WHERE operation_id = ? ORDER BY number", (operation_id,)
@@ -183,13 +168,13 @@ class SQLiteStore:
         return [decode_entry(entry) for (entry,) in rows]
 
     async def result(self, operation_id: str) -> bytes | None:
-        with _REFUSALS:
+        with REFUSALS:
             row = self._db.execute("SELECT body FROM result WHERE operation_id = ?", (operation_id,)).fetchone()
         return None if row is None else bytes(row[0])
 
     async def claim(self, owner: str, lease_s: float) -> Claimed | None:
         now = self._now()
-        with _REFUSALS:
+        with REFUSALS:
             # Looking costs no write lock; most looks find nothing.
             due = self._db.execute("SELECT 1 FROM operation WHERE wake_at <= ? LIMIT 1", (now,)).fetchone()
         if due is None:
@@ -208,14 +193,14 @@ class SQLiteStore:
         return claimed(lease, operation, waiting)
 
     async def due_in_s(self) -> float | None:
-        with _REFUSALS:
+        with REFUSALS:
             (wake_at,) = self._db.execute("SELECT min(wake_at) FROM operation WHERE wake_at IS NOT NULL").fetchone()
         return None if wake_at is None else max(0.0, wake_at - self._now())
 
     async def renew(self, lease: Lease, lasts_s: float) -> Lease:
         now = self._now()
         key = {**named_lease(lease), "now": now}
-        with _REFUSALS:
+        with REFUSALS:
             row = self._db.execute(f"SELECT lease_until FROM operation WHERE {_FENCED}", key).fetchone()  # noqa: S608
         if row is None:
             raise lost(lease)
@@ -287,7 +272,7 @@ class SQLiteStore:
     def _made_before(self, lease: Lease, step: Step) -> Lease:
         """Return if this very step is on record, made under this lease. Raises: LeaseLost."""
         key = (lease.operation_id, lease.fence, step.operation.version, encode(step.operation))
-        with _REFUSALS:
+        with REFUSALS:
             row = self._db.execute(_MADE, key).fetchone()
         if row is None:
             raise lost(lease)
@@ -343,7 +328,7 @@ class SQLiteStore:
             return self._give(operation, notice, make_entry)
 
     async def links(self) -> Sequence[Link]:
-        with _REFUSALS:
+        with REFUSALS:
             rows = self._db.execute(
                 "SELECT number, operation_id, before, after, CAST(entry AS BLOB), CAST(hash AS TEXT)"
                 " FROM history ORDER BY number"
@@ -351,74 +336,14 @@ class SQLiteStore:
         return [Link(*row) for row in rows]
 
     async def standing(self) -> Sequence[Standing]:
-        with _REFUSALS:
+        with REFUSALS:
             rows = self._db.execute("SELECT operation_id, state, history_number, record FROM operation").fetchall()
         return standings(rows)
 
     async def head(self) -> Head:
-        with _REFUSALS:
+        with REFUSALS:
             row = self._db.execute(_HEAD).fetchone()
         return GENESIS if row is None else Head(*row)
 
     async def close(self) -> None:
         self._db.close()
-
-
-@cache
-def _blank() -> bytes:
-    """A database with its schema and nothing in it: one in memory would take longer to be made than to live."""
-    db = sqlite3.connect(_IN_MEMORY, isolation_level=None)
-    _migrate(db, _IN_MEMORY)
-    return db.serialize()
-
-
-def _migrate(db: sqlite3.Connection, path: str) -> None:
-    # Looking costs no write lock: a worker can start while another holds it.
-    if db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),):
-        return
-    with _immediate(db):
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise too_new(path, version, len(MIGRATIONS))
-        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-            for statement in _statements(script):
-                db.execute(statement)
-            db.execute(f"PRAGMA user_version = {number}")
-
-
-@contextmanager
-def _immediate(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-class _Refusals:
-    """Turns what SQLite says into what a store says."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.IntegrityError):
-            raise StoreError(f"the store's own rules forbid this write: {error}") from error
-        if isinstance(error, sqlite3.Error):
-            raise StoreRefused(f"SQLite: {error}") from error
-
-
-_REFUSALS: Final = _Refusals()  # it keeps nothing, and one serves all: every read and write passes through
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Split a script without committing the transaction it runs in, as ``executescript`` would."""
-    pending = ""
-    for line in script.splitlines():
-        pending += line + "\n"
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
