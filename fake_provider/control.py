@@ -12,11 +12,11 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from fake_provider.books import ControlError
 from fake_provider.clock import ManualClock
 from fake_provider.facts import FaultsHealed
 from fake_provider.faults import AnyFault
 from fake_provider.openapi import Described, document
-from fake_provider.provider import ControlError
 from fake_provider.server import BACKLOG, CLOSING_S, LOGGER, LOOPBACK, problem
 from fake_provider.sessions import HostOutOfReach, NoSuchSession, Session, Sessions, SessionsFull, SessionTerms
 from fake_provider.wire import MAX_BODY_BYTES

@@ -23,6 +23,7 @@ from fake_provider.facts import (
     RequestSent,
     ResultRead,
 )
+from fake_provider.outlook import comparable_s
 from harness.history import (
     Claimed,
     ClockSet,
@@ -83,7 +84,6 @@ _SAID: Final[dict[type[Fact], tuple[str, ...]]] = {
 
 _ENCODER: Final = msgspec.json.Encoder()
 _ID: Final = re.compile(rb"(?<![0-9a-f.])[0-9a-f]{16,}")  # not the digits of a fraction
-_DIGITS: Final = 4
 _SAME_S: Final = 0.001
 """Times that differ by less are one: the last digits of a time of day are lost when seconds are taken from it."""
 
@@ -167,7 +167,7 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
     base = _fences(before)
     found: list[object] = []
     for entry in after:
-        fact, in_s = entry.fact, round(entry.at - at, _DIGITS) + 0.0
+        fact, in_s = entry.fact, comparable_s(entry.at - at) + 0.0
         if isinstance(fact, AnswerEnded) and fact.exchange in begun:
             begun.remove(fact.exchange)
             found.append((in_s, fact.endpoint, fact.worker, fact.fate, fact.status))
