@@ -182,22 +182,31 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
 
 
 def sequel(history: History, since: int, at: float) -> Sequel:
-    """Return all that was done from a moment on: before the faults were healed, then after that, and last what the
-    harness asked for at the end. What was done in one instant is in no order of its own.
+    """Return all that was done from a moment on, and last what the harness asked for: the last claim about each
+    operation, whoever made it, and the ledger. What was done in one instant is in no order of its own.
     """
     before, after = _split(history, since)
     base, is_healed = _fences(before), False
-    done: list[tuple[bool, bool, float, float | None, list[Any]]] = []
+    claims: dict[str, list[Any]] = {}
+    ledger: list[list[Any]] = []
+    done: list[tuple[float, float | None, list[Any]]] = []
     for entry in after:
-        is_healed = is_healed or isinstance(entry.fact, FaultsHealed)
-        told = _told(entry.fact, base)
-        if told is not None:
-            is_asked = isinstance(entry.fact, Claimed | LedgerRead)
-            in_s = entry.at - at
-            done.append((is_asked, is_healed, round(in_s, 3), None if is_asked or is_healed else in_s, told))
-    done.sort(key=lambda each: (*each[:3], _ID.sub(b"id", _ENCODER.encode(each[4]))))
+        fact, in_s = entry.fact, entry.at - at
+        is_healed = is_healed or isinstance(fact, FaultsHealed)
+        told = _told(fact, base)
+        if told is None or (is_healed and isinstance(fact, ClockSet)):  # healing sets clocks right
+            continue
+        if isinstance(fact, Claimed):
+            claims[fact.operation] = told
+        elif isinstance(fact, LedgerRead):
+            ledger.append(told)
+        else:
+            done.append((round(in_s, 3), None if is_healed else in_s, told))
+    done.sort(key=lambda each: (each[0], _ID.sub(b"id", _ENCODER.encode(each[2]))))
     ids: dict[bytes, bytes] = {}
-    return tuple((in_s, without_ids(told, ids)) for *_, in_s, told in done)
+    said = [(in_s, told) for _, in_s, told in done]
+    said += [(None, told) for told in (*(claims[operation] for operation in sorted(claims)), *ledger)]
+    return tuple((in_s, without_ids(told, ids)) for in_s, told in said)
 
 
 def _split(history: History, since: int) -> tuple[list[Entry], list[Entry]]:
@@ -218,6 +227,8 @@ def _told(fact: Fact, fences: dict[str, int]) -> list[Any] | None:
     values = {field: getattr(fact, field) for field in fields}
     if isinstance(fact, LeaseNoted):
         values["fence"] -= fences.get(fact.operation, 0)
+    elif isinstance(fact, Claimed):
+        del values["worker"]
     elif isinstance(fact, WorkerStarted):
         del values["life"]
     elif isinstance(fact, ResultRead):

@@ -103,6 +103,7 @@ def test_a_deadline_that_comes_at_another_time_matters_only_while_something_is_d
     ("made", "other", "follows"),
     [
         (here(3000.0), here(60.0), True),  # the clock jumps over both
+        (here(3000.0), here(1.9), False),  # it does, but they may be counted by another clock
         (here(3000.0), here(0.4), False),  # the other one comes before the clock jumps
         (here(3601.9), here(3601.9), True),  # both see it at the same time
         (here(3601.9), here(3601.0), False),  # both see theirs, but not at the same time
