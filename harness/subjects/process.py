@@ -12,7 +12,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,11 +122,15 @@ class ProcessStage:
         self._next_id = 0
         self._state_dir = Path(tempfile.mkdtemp(prefix="jobsworth-"))
         the_reaper().watch("dir", self._state_dir)
-        self._http = httpx2.AsyncClient(timeout=None, trust_env=False)
         self._background: set[asyncio.Task[None]] = set()
         self._urls: dict[str, str] = {}
         self._broken: str | None = None
         self.logs: dict[str, Log] = {}
+
+    @cached_property
+    def _http(self) -> httpx2.AsyncClient:
+        """For webhooks; made when one is to be delivered, since it reads all certificates."""
+        return httpx2.AsyncClient(timeout=None, trust_env=False)
 
     def attach(self, engine: Engine) -> None:
         """Put the engine on real sockets."""
@@ -315,7 +319,8 @@ class ProcessStage:
                 worker.group.signal(signal.SIGKILL)  # children that outlived their parent
             for task in [*self._background, *(task for worker in everyone for task in worker.tasks)]:
                 task.cancel()
-            await self._http.aclose()
+            if "_http" in vars(self):
+                await self._http.aclose()
             if self._server is not None:
                 await self._server.close()
             shutil.rmtree(self._state_dir, ignore_errors=True)
