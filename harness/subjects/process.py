@@ -315,10 +315,10 @@ class ProcessStage:
         try:
             await asyncio.gather(*(self._end(worker) for worker in everyone))
         finally:
-            for worker in everyone:
-                worker.group.signal(signal.SIGKILL)  # children that outlived their parent
             for task in [*self._background, *(task for worker in everyone for task in worker.tasks)]:
                 task.cancel()
+            # Also if this is interrupted while they are asked to stop.
+            await asyncio.gather(*(worker.group.end() for worker in everyone))
             if "_http" in vars(self):
                 await self._http.aclose()
             if self._server is not None:
@@ -333,10 +333,8 @@ class ProcessStage:
                 worker.group.signal(signal.SIGCONT)
             await self._ask(worker, Stop(id=self._new_id()), self._patience.stop_s)
             await asyncio.wait({worker.tasks[-1]}, timeout=self._patience.stop_s)
-        if not worker.ended:
-            worker.group.signal(signal.SIGKILL)
+        worker.group.signal(signal.SIGKILL)  # children that outlived their parent hold its pipes open
         await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
-        await worker.group.end()
 
     # -- subjects that are out of order
 
