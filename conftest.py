@@ -26,3 +26,8 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what waits for programs in real time first, not last, when nobody has anything left to do meanwhile."""
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/end_to_end/", "tests/project/")))
