@@ -145,7 +145,12 @@ async def introduced(command: tuple[str, ...]) -> Collection[Capability]:
     engine = Engine(boundary_of(scenario, 0, terms, history), SystemClock(), hosts=stage, deliver=stage.deliver)
     stage.attach(engine)
     try:
-        return await stage.introduce("w1")
-    finally:
+        capabilities = await stage.introduce("w1")
+    except BaseException:  # interrupted, or it did not come up: nobody waits for it to end in good order
+        await stage.close(at_once=True)
+        raise
+    else:
         await stage.close()
+        return capabilities
+    finally:
         await engine.close()

@@ -10,6 +10,7 @@ import contextlib
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import httpx2
@@ -109,8 +110,12 @@ class ProcessStage(ProgramStage):
         self._workers: dict[str, _Worker] = {}
         self._gone: list[_Worker] = []  # earlier lives
         self._next_id = 0
-        self._http = httpx2.AsyncClient(timeout=None, trust_env=False)
         self._background: set[asyncio.Task[None]] = set()
+
+    @cached_property
+    def _http(self) -> httpx2.AsyncClient:
+        """For webhooks; made when one is to be delivered, since it reads all certificates."""
+        return httpx2.AsyncClient(timeout=None, trust_env=False)
 
     # -- hosts
 
@@ -281,11 +286,12 @@ class ProcessStage(ProgramStage):
         try:
             await asyncio.gather(*(self._end(worker) for worker in everyone))
         finally:
-            for worker in everyone:
-                worker.group.signal(signal.SIGKILL)  # children that outlived their parent
             for task in [*self._background, *(task for worker in everyone for task in worker.tasks)]:
                 task.cancel()
-            await self._http.aclose()
+            # Also if this is interrupted while they are asked to stop.
+            await asyncio.gather(*(worker.group.end() for worker in everyone))
+            if "_http" in vars(self):
+                await self._http.aclose()
             await self._give_back()
 
     async def _end(self, worker: _Worker) -> None:
@@ -295,10 +301,8 @@ class ProcessStage(ProgramStage):
                 worker.group.signal(signal.SIGCONT)
             await self._ask(worker, Stop(id=self._new_id()), self._patience.stop_s)
             await asyncio.wait({worker.tasks[-1]}, timeout=self._patience.stop_s)
-        if not worker.ended:
-            worker.group.signal(signal.SIGKILL)
+        worker.group.signal(signal.SIGKILL)  # children that outlived their parent hold its pipes open
         await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
-        await worker.group.end()
 
     # -- subjects that are out of order
 
