@@ -20,6 +20,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# They start programs by the hundred: what Python has compiled is kept, whatever the shell says, or each compiles all anew.
+tests: export PYTHONDONTWRITEBYTECODE :=
 tests: $(STAMP)
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 

@@ -8,12 +8,12 @@ are ``fake_provider.engine`` with ``transport`` and ``server``.
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fake_provider.books import LedgerLine
 from fake_provider.calls import Call, Create, Fetch, Problem, Refused, Served
 from fake_provider.contract import Contract
 from fake_provider.dialects import DIALECTS
@@ -35,13 +35,14 @@ from fake_provider.facts import (
     Record,
     RequestSent,
     ResultRead,
+    credential_digest,
 )
 from fake_provider.faults import Fault, FaultPlan
 from fake_provider.faults.course import Course
 from fake_provider.faults.plan import Strikes
 from fake_provider.job import Job
 from fake_provider.mailroom import Mailroom
-from fake_provider.provider import LedgerLine, Provider
+from fake_provider.provider import Provider
 from fake_provider.webhooks import Outbox
 from fake_provider.wire import Answer, Request
 from fake_provider.work import Work
@@ -194,7 +195,7 @@ class Boundary:
         call = self._understand(request)
         number = next(self._exchanges)
         operation = self._record_request(request, call, number, worker, copy_of)
-        known = None if request.elsewhere else self.provider.job(call.job)
+        known = None if request.elsewhere else self.provider.jobs.get(call.job)
         course = Course(self, call.endpoint, now, request=request, call=call, job=known)
         strikes: Strikes | None = None
         if copy_of is None and not request.elsewhere:
@@ -244,11 +245,11 @@ class Boundary:
         """Record that the request left, and return the operation it belongs to."""
         operation = call.operation
         if operation is None:
-            job = self.provider.job(call.job)
+            job = self.provider.jobs.get(call.job)
             if job is not None:
                 operation = job.operation
             elif call.token is not None:
-                operation = self.provider.operation_of_token(call.token)
+                operation = self.provider.jobs.operation_of_token(call.token)
         headers = request.headers
         trace = _TRACEPARENT.fullmatch(headers["traceparent"]) if "traceparent" in headers else None
         self._record(
@@ -263,7 +264,7 @@ class Boundary:
                 token=call.token,
                 fingerprint=call.fingerprint if isinstance(call, Create) else None,
                 trace=trace[1] if trace else None,
-                credential=_digest(headers["authorization"]) if "authorization" in headers else None,
+                credential=credential_digest(headers["authorization"]) if "authorization" in headers else None,
                 origin=request.base_url if request.elsewhere else None,
                 copy_of=copy_of,
             )
@@ -283,7 +284,7 @@ class Boundary:
             course.reply = self.provider.perform(call, number, course.now, course.ticket)
         view = course.view
         if course.job is None and view is not None:
-            course.job = self.provider.job(view.id)
+            course.job = self.provider.jobs.get(view.id)
             request = course.request
             if request is not None and request.base_url != self.base_url:
                 self.mail.came_by.setdefault(view.id, request.base_url)
@@ -383,9 +384,3 @@ class _Here(msgspec.Struct, frozen=True):
 
 
 _NO_ANSWER: Final = Answer(status=0, headers=(), body=b"")
-
-
-@lru_cache(maxsize=256)
-def _digest(credential: str) -> str:
-    """Return what a history may hold of a credential: enough to tell two apart."""
-    return f"sha256:{hashlib.sha256(credential.encode()).hexdigest()[:16]}"

@@ -12,11 +12,11 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from fake_provider.books import ControlError
 from fake_provider.clock import ManualClock
 from fake_provider.facts import FaultsHealed
 from fake_provider.faults import AnyFault
 from fake_provider.openapi import Described, document
-from fake_provider.provider import ControlError
 from fake_provider.server import BACKLOG, CLOSING_S, LOGGER, LOOPBACK, problem
 from fake_provider.sessions import HostOutOfReach, NoSuchSession, Session, Sessions, SessionsFull, SessionTerms
 from fake_provider.wire import MAX_BODY_BYTES
@@ -93,11 +93,7 @@ def _json(value: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
 
 
 def _explain(error: ValidationError, valid: Collection[str] = ()) -> str:
-    """Return every complaint, each with its place.
-
-    Args:
-        valid: the keys that there are, for one that there is not.
-    """
+    """Return every complaint, each with its place, and with the ``valid`` keys if there is no such one."""
     told = []
     for one in error.errors(include_url=False, include_context=False):
         if one["type"] == "default_factory_not_called":

@@ -9,6 +9,8 @@ What the client under test says of itself is in ``harness.history``.
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import lru_cache
+from hashlib import sha256
 
 import msgspec
 
@@ -29,7 +31,20 @@ __all__ = [
     "Record",
     "RequestSent",
     "ResultRead",
+    "credential_digest",
+    "digest",
 ]
+
+
+def digest(data: bytes) -> str:
+    """Return what a fact holds instead of the bytes themselves: ``sha256:…``, in hex."""
+    return f"sha256:{sha256(data).hexdigest()}"
+
+
+@lru_cache(maxsize=256)
+def credential_digest(authorization: str) -> str:
+    """Return what a fact holds of an Authorization header: enough to tell two apart."""
+    return digest(authorization.encode())[: len("sha256:") + 16]
 
 
 class Endpoint(StrEnum):

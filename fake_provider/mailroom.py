@@ -77,7 +77,7 @@ class Mailroom:
             event = pending.event
             strikes: Strikes | None = None
             course = Course(
-                self._world, Endpoint.WEBHOOK, now, job=self._world.provider.job(event.job), pending=pending
+                self._world, Endpoint.WEBHOOK, now, job=self._world.provider.jobs.get(event.job), pending=pending
             )
             if not pending.exempt:
                 strikes = self._plan.begin(Endpoint.WEBHOOK, operation=event.operation, worker=None)
@@ -129,7 +129,9 @@ class Mailroom:
         if departure.strikes is None or status is None:
             return []
         pending.frozen = attempt
-        course = Course(self._world, Endpoint.WEBHOOK, now, job=self._world.provider.job(attempt.job), pending=pending)
+        course = Course(
+            self._world, Endpoint.WEBHOOK, now, job=self._world.provider.jobs.get(attempt.job), pending=pending
+        )
         self._plan.strike(
             course,
             departure.strikes,

@@ -2,18 +2,18 @@
 
 Pure: ``now`` comes in as an argument, time moves jobs only when :meth:`Provider.advance` is called, and what happened
 goes out as facts. It knows neither HTTP nor faults; a fault that makes the provider tell an untruth changes what is
-told (``fake_provider.faults``), or calls one of the few methods here that say so.
+told (``fake_provider.faults``), or calls one of the few methods here, and in the books, that say so.
 """
 
 import hmac
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from fake_provider.books import MAX_JOBS, JobBook, LedgerLine
 from fake_provider.calls import (
     EXPIRED,
     Browse,
@@ -57,44 +57,11 @@ from fake_provider.work import DEFAULT, Work
 if TYPE_CHECKING:  # handed in, never made here
     from random import Random
 
-__all__ = ["MAX_JOBS", "ControlError", "LedgerLine", "Provider"]
-
-MAX_JOBS: Final = 100_000
-"""Jobs one provider keeps. Past that a create is refused: a run that makes more is a client gone wild, not a test."""
-
-
-class ControlError(ValueError):
-    """Someone who steers the provider asked for what is not there. The message says what there is."""
-
-
-class LedgerLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One job in the provider's books."""
-
-    job: str
-    operation: str | None
-    state: str
-    result_sha256: str | None = None
-    records: int | None = None
-    failed_items: int | None = None
-
-
-_GONE_ON_FROM: Final = (
-    "id",
-    "operation",
-    "token",
-    "state",
-    "synchronous",
-    "error",
-    "reads",
-    "partial_effects",
-    "stuck",
-    "hidden",
-)
-"""Of a job, what decides what is answered about it, but for the times at which it moves."""
+__all__ = ["Provider"]
 
 
 class Provider:
-    """All jobs of one provider, and what it does when called."""
+    """What one provider does when it is called, and how its jobs move. ``jobs`` has them all."""
 
     def __init__(
         self,
@@ -114,11 +81,11 @@ class Provider:
         style: how ids and results are written.
         """
         self.contract = contract
-        self._random = random
         self._record = record
         self._work = dict(work)
         self._moved = moved
         self._style = style
+        self.jobs = JobBook(prefix=style.job_prefix, random=random)
         self.uploads = Uploads(prefix=style.upload_prefix, random=random)
         self._default = self._work.pop(DEFAULT, Work())
         stubborn = sorted(name for name, one in {DEFAULT: self._default, **self._work}.items() if not one.heeds_cancel)
@@ -129,12 +96,6 @@ class Provider:
             )
         self._teller = Teller(contract, secret=random.randbytes(32))
         self.keys = KeyBook(contract.idempotency)
-        self._jobs: dict[str, Job] = {}  # by each id a job answers to
-        self._books: list[Job] = []  # every job ever created, in order
-        self._next_id: str | None = None
-        self._by_operation: defaultdict[str, list[Job]] = defaultdict(list)
-        self._by_operation_id: defaultdict[str, list[Job]] = defaultdict(list)
-        self._by_token: defaultdict[str, list[Job]] = defaultdict(list)
         self._due: list[tuple[float, int, Job, JobState | None]] = []  # None: the work's own end
         self._order = count()
 
@@ -235,7 +196,7 @@ class Provider:
             return self.uploads.keep(call, now)
         if isinstance(call, ReadUpload):
             return self.uploads.read(call)
-        job = self._jobs.get(call.job or "")
+        job = self.jobs.get(call.job)
         if job is None or (job.hidden and isinstance(call, Read)):
             return Refused(problem=Problem.NOT_FOUND, detail=f"there is no job {call.job}", job=call.job)
         if isinstance(call, Read):
@@ -253,9 +214,9 @@ class Provider:
         key = ticket.key
         if key is not None and key.view is not None:
             current = self.contract.idempotency.replays is Replays.CURRENT_STATE
-            job = self._jobs.get(key.view.id)
+            job = self.jobs.get(key.view.id)
             return Created(view=self.view(job, now) if current and job else key.view, replayed=True)
-        if len(self._books) >= MAX_JOBS:
+        if self.jobs.is_full:
             return Refused(problem=Problem.TOO_MANY_JOBS, detail=f"this provider keeps at most {MAX_JOBS} jobs")
         source = self.uploads.get(call.upload) if call.upload is not None else None
         if call.upload is not None and source is None:
@@ -275,7 +236,7 @@ class Provider:
         synchronous = self.contract.create_answer is CreateAnswer.SYNCHRONOUS
         starts_at = now + work.queued_s
         job = Job(
-            id=self._mint_id(),
+            id=self.jobs.mint_id(),
             operation=call.operation,
             operation_id=call.operation_id,
             token=call.token,
@@ -291,14 +252,7 @@ class Provider:
             upload=call.upload,
             memo=call.memo,
         )
-        self._jobs[job.id] = job
-        self._books.append(job)
-        if job.operation is not None:
-            self._by_operation[job.operation].append(job)
-        if job.operation_id is not None:
-            self._by_operation_id[job.operation_id].append(job)
-        if job.token is not None:
-            self._by_token[job.token].append(job)
+        self.jobs.enter(job)
         self._record(
             JobCreated(
                 job=job.id,
@@ -329,21 +283,17 @@ class Provider:
         promised = self.contract.lookup
         if promised.by is LookupBy.NONE or call.by is not promised.by:
             return Refused(problem=Problem.NOT_OFFERED, detail="this provider offers no such look-up")
-        index = {
-            LookupBy.CLIENT_REFERENCE: self._by_operation,
-            LookupBy.OPERATION_ID: self._by_operation_id,
-            LookupBy.RECENT_BY_REQUEST_ID: self._by_token,
-        }[call.by]
-        shown = (job for job in index.get(call.value, ()) if job.created_at + promised.lag_s <= now)
+        found = self.jobs.marked(promised.by, call.value)
+        shown = (job for job in found if job.created_at + promised.lag_s <= now)
         return Listed(views=tuple(self.view(job, now) for job in shown))
 
     def _browse(self, call: Browse, now: float) -> Reply:
         promised = self.contract.lookup
         if promised.by is LookupBy.NONE:
             return Refused(problem=Problem.NOT_OFFERED, detail="this provider offers no such look-up")
-        shown = [job for job in reversed(self._books) if job.created_at + promised.lag_s <= now]
+        shown = [job for job in reversed(self.jobs) if job.created_at + promised.lag_s <= now]
         if call.after is not None:
-            last = self._jobs.get(call.after)
+            last = self.jobs.get(call.after)
             if last not in shown:
                 return Refused(problem=Problem.NOT_FOUND, detail=f"there is no job {call.after} to go on after")
             shown = shown[shown.index(last) + 1 :]
@@ -427,15 +377,6 @@ class Provider:
 
     # -- steering and reading the books ----------------------------------------------------------------------------
 
-    def job(self, job: str | None) -> Job | None:
-        """Return the job of that id, or None."""
-        return self._jobs.get(job) if job is not None else None
-
-    def operation_of_token(self, token: str) -> str | None:
-        """Return the operation whose create carried ``token``, if one did."""
-        jobs = self._by_token.get(token)
-        return jobs[0].operation if jobs else None
-
     def complete(self, operation: str, now: float) -> None:
         """Let the operation's unfinished job succeed now.
 
@@ -443,7 +384,7 @@ class Provider:
             ControlError: if it has none.
         """
         self.advance(now)
-        self._finish(self._unfinished(operation), JobState.SUCCEEDED, now, cause="control")
+        self._finish(self.jobs.unfinished(operation), JobState.SUCCEEDED, now, cause="control")
 
     def fail(self, operation: str, now: float, error: str | None = None) -> None:
         """Let the operation's unfinished job fail now.
@@ -452,34 +393,7 @@ class Provider:
             ControlError: if it has none.
         """
         self.advance(now)
-        self._finish(self._unfinished(operation), JobState.FAILED, now, cause="control", error=error)
-
-    def _unfinished(self, operation: str) -> Job:
-        jobs = self._by_operation.get(operation, [])
-        for job in reversed(jobs):
-            if not job.finished:
-                return job
-        has = ", ".join(f"{job.id} ({job.state})" for job in jobs) or "none at all"
-        raise ControlError(f"operation {operation!r} has no unfinished job; its jobs: {has}")
-
-    def alias(self, job: Job) -> str:
-        """Give a job a second id, which it answers to as to its own. Return it."""
-        alias = self._mint_id()
-        self._jobs[alias] = job
-        return alias
-
-    def foreign_id(self) -> str:
-        """Return an id as this provider makes them, of no job here."""
-        return self._mint_id()
-
-    def reuse_last_id(self) -> bool:
-        """Give the next job the id of the one created last. Return whether there is one."""
-        self._next_id = self._books[-1].id if self._books else None
-        return self._next_id is not None
-
-    def _mint_id(self) -> str:
-        minted, self._next_id = self._next_id, None
-        return minted or f"{self._style.job_prefix}{self._random.getrandbits(64):016x}"
+        self._finish(self.jobs.unfinished(operation), JobState.FAILED, now, cause="control", error=error)
 
     def finish_early(self, job: Job, now: float, *, cause: str) -> None:
         """Let a job come to its own end at once; of no effect on a finished one."""
@@ -488,7 +402,7 @@ class Provider:
 
     def unstick(self, now: float) -> None:
         """Carry out what faults have held back: cancels that were never confirmed are, hidden jobs are found again."""
-        for job in self._books:
+        for job in self.jobs:
             job.hidden = False
             if job.stuck == HELD and not job.finished:
                 job.stuck = None
@@ -499,60 +413,26 @@ class Provider:
 
     def fingerprint(self) -> object:
         """Return all that the provider acts on, in types of JSON: providers that agree in it do the same when asked the
-        same. Jobs stand in their order, not under their ids, which are random.
+        same. Nothing in it is random.
         """
-        number = {id(job): index for index, job in enumerate(self._books)}
-        jobs = [
-            (
-                job.operation,
-                job.token,
-                job.state,
-                job.created_at,
-                job.updated_at,
-                job.starts_at,
-                job.ends_at,
-                job.reads,
-                job.partial_effects,
-                job.stuck,
-                job.hidden,
-            )
-            for job in self._books
-        ]
-        answered_for = [number[id(job)] for job in self._jobs.values()]
-        return jobs, answered_for, self._next_id is not None, self.keys.fingerprint(), self.uploads.fingerprint()
+        return *self.jobs.fingerprint(), self.keys.fingerprint(), self.uploads.fingerprint()
 
     def outlook(self, now: float) -> tuple[object, dict[str, float]]:
         """Return all that the provider will go on from, in types of JSON, and what the clock alone will change: its
         name, and in how many seconds. What is past is not in it; providers that agree in both do the same from here on.
         """
-        number = {id(job): index for index, job in enumerate(self._books)}
-        jobs = [
-            [*(getattr(job, field) for field in _GONE_ON_FROM), job.result.sha256 if job.result else None]
-            for job in self._books
-        ]
-        answers_to = [(name, number[id(job)]) for name, job in self._jobs.items()]
+        number = self.jobs.numbers()
         keys, ends = self.keys.outlook(now)
         for due, _, job, state in self._due:
             if self._still_due(job, state):
                 ends[f"job {number[id(job)]} {state or 'ends'}"] = due - now
-        for job in self._books:
+        for job in self.jobs:
             shown = job.created_at + self.contract.lookup.lag_s
             if shown > now:
                 ends[f"job {number[id(job)]} shown"] = shown - now
-        return (jobs, answers_to, self._next_id is not None, keys, self.uploads.fingerprint()), ends
+        return (*self.jobs.outlook(), keys, self.uploads.fingerprint()), ends
 
     def ledger(self, now: float) -> list[LedgerLine]:
         """Return every job in order of creation, as it truly is at ``now``."""
         self.advance(now)
-        return [
-            LedgerLine(
-                job=job.id,
-                operation=job.operation,
-                state=job.state,
-                result_sha256=result.sha256 if result else None,
-                records=result.records if result else None,
-                failed_items=result.failed if result else None,
-            )
-            for job in self._books
-            for result in (job.result if job.state is JobState.SUCCEEDED else None,)
-        ]
+        return self.jobs.ledger()

@@ -15,6 +15,7 @@ import msgspec
 from standardwebhooks import Webhook
 
 from fake_provider.contract import Webhooks
+from fake_provider.outlook import comparable_s
 
 if TYPE_CHECKING:  # handed in, never made here
     from random import Random
@@ -136,7 +137,7 @@ class Outbox:
         """Return what is still to be delivered, in types of JSON, and in how many seconds."""
         return [
             {
-                "in_s": round(max(0.0, due - now), 4),
+                "in_s": comparable_s(max(0.0, due - now)),
                 "event": (each.event.id, each.event.type, each.event.operation, each.event.genuine),
                 "delivery": (
                     each.attempt,

@@ -1,4 +1,5 @@
 """The command line. Thin: it reads arguments, calls one function of the harness, prints and sets the exit code.
+What several commands take is in ``harness.arguments``; where a report goes is in ``harness.outlets``.
 
 Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 unknown; 130 when interrupted, 141 when nobody reads standard output any
 more. Imports are inside the commands, so that ``jobsworth --help`` costs nothing.
@@ -10,48 +11,37 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import click
 
 from harness import outlets
+from harness.arguments import (
+    WithCommand,
+    WrongUse,
+    html_option,
+    json_option,
+    logs_option,
+    mode_option,
+    modes_of,
+    one_shot_option,
+    resolved,
+    rules_option,
+    seed_option,
+    subject_argument,
+    tell_apart,
+)
 from harness.outlets import NoPlace
-
-if TYPE_CHECKING:
-    from harness.subjects import Subject
-    from scenarios.model import Scenario
 
 __all__ = ["cli", "main"]
 
-_USAGE: Final = 2
 _UNKNOWN: Final = 3
 _INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
-_COMMAND: Final = "jobsworth.command"
 _KINDS: Final = ("scenarios", "rules", "faults", "dialects", "contracts")
-
-
-class _WrongUse(click.ClickException):
-    """The author's mistake, in a scenario, a subject or an argument: shown as it is, without usage or traceback."""
-
-    exit_code = _USAGE
-
-
-class _WithCommand(click.Command):
-    """A command that takes ``-- COMMAND …`` after its own arguments: the subject as a process."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            cut = args.index("--")
-            ctx.meta[_COMMAND] = tuple(args[cut + 1 :])
-            args = args[:cut]
-        return super().parse_args(ctx, args)
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- COMMAND ...]"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -63,46 +53,15 @@ def cli() -> None:
     """
 
 
-_subject = click.argument("subject", required=False)
-_mode = click.option("--mode", type=click.Choice(["simulated", "patched", "process"]), help="Where to run the client.")
-_one_shot = click.option("--one-shot", is_flag=True, help="COMMAND is run once per operation, and speaks no protocol.")
-_logs = click.option(
-    "--logs",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep there what the processes of each run wrote to standard error.",
-)
-_rules = click.option(
-    "--rules",
-    "edition",
-    metavar="N",
-    type=int,
-    help="Judge by edition N of the rules, which an upgrade does not change; by all there are if left out.",
-)
-_json = click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
-    help="Write the report as JSON; - for standard output, and then nothing else goes there.",
-)
-_html = click.option(
-    "--html",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write the report as a page for a browser: DIR/index.html, which needs nothing else.",
-)
-
-
-@cli.command(cls=_WithCommand)
-@_subject
+@cli.command(cls=WithCommand)
+@subject_argument
 @click.option(
     "--scenario", "names", metavar="NAME", multiple=True, help="A name or a file; all that come along if none."
 )
-@_mode
-@click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
-@_rules
-@_one_shot
+@mode_option
+@seed_option
+@rules_option
+@one_shot_option
 @click.option(
     "--known-failing",
     "known_file",
@@ -110,12 +69,12 @@ _html = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Findings that do not fail the run, a list of rules for each scenario; one that is gone does.",
 )
-@_logs
+@logs_option
 @click.option(
     "--junit", "junit_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report as JUnit XML."
 )
-@_json
-@_html
+@json_option
+@html_option
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -141,16 +100,16 @@ def check(
         from scenarios.loading import find, load_catalogue
 
         screen = outlets.screen(json_file, junit_file=junit_file, directories={"--html": html, "--logs": logs})
-        under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
+        under_test = resolved(ctx, subject, mode, one_shot=one_shot)
         catalogue = load_catalogue()
         everything = load_edition(edition).scenarios if edition is not None else tuple(catalogue)
         chosen = {name: find(name) for name in names or everything}
-        _tell_apart(chosen)
+        tell_apart(chosen)
         known = read(known_file, {*catalogue, *(each.name for each in chosen.values())}) if known_file else {}
         jobs = [
             Job(scenario=scenario, subject=under_test, mode=where, seed=seed, source=source, edition=edition)
             for source, scenario in chosen.items()
-            for where in _modes(scenario, under_test, mode, named=bool(names))
+            for where in modes_of(scenario, under_test, mode, named=bool(names))
         ]
         trouble = ""
         try:
@@ -175,8 +134,8 @@ def check(
         outlets.finish(screen, report, json_file, junit_file, first=first)
 
 
-@cli.command(cls=_WithCommand)
-@_subject
+@cli.command(cls=WithCommand)
+@subject_argument
 @click.option("--examples", type=click.IntRange(min=1), default=100, show_default=True, help="Runs to try.")
 @click.option("--steps", type=click.IntRange(min=1), default=30, show_default=True, help="Most steps in one run.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -188,8 +147,8 @@ def check(
     help="Where the shrunk run goes, as a scenario, if there is a failure.",
 )
 @click.option("--contract", metavar="NAME|FILE", help="Keep to one contract; drawn for each run if left out.")
-@_json
-@_html
+@json_option
+@html_option
 @click.pass_context
 def explore(
     ctx: click.Context,
@@ -211,7 +170,7 @@ def explore(
         from scenarios.loading import find_contract
 
         screen = outlets.screen(json_file, directories={"--html": html}, save=save)
-        under_test = _resolved(ctx, subject, "simulated")
+        under_test = resolved(ctx, subject, "simulated")
         promised = find_contract(contract) if contract is not None else None
         found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
         if contract is not None:
@@ -226,11 +185,11 @@ def explore(
         outlets.finish(screen, report, json_file)
 
 
-@cli.command(cls=_WithCommand)
-@_subject
+@cli.command(cls=WithCommand)
+@subject_argument
 @click.option("--scenario", "names", metavar="NAME", multiple=True, help="A name or a file; the core ones if none.")
 @click.option("--faults", type=click.IntRange(1, 3), default=1, show_default=True, help="Most faults in one run.")
-@click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
+@seed_option
 @click.option("--thorough", is_flag=True, help="Two faults and more: with all parameters too, and lasting.")
 @click.option("--no-prune", is_flag=True, help="Let no run stand for another one.")
 @click.option("--cores", type=click.IntRange(min=1), help="Processes to use; as many as there are cores if left out.")
@@ -242,8 +201,8 @@ def explore(
     show_default=True,
     help="Where the shrunk run of each rule that broke goes, as a scenario.",
 )
-@_json
-@_html
+@json_option
+@html_option
 @click.pass_context
 def sweep(
     ctx: click.Context,
@@ -267,7 +226,7 @@ def sweep(
         from scenarios.loading import find
 
         screen = outlets.screen(json_file, directories={"--html": html}, save=save)
-        under_test = _resolved(ctx, subject, "simulated")
+        under_test = resolved(ctx, subject, "simulated")
         chosen = [find(name) for name in names or CORE]
         with screen.counting() as tell:
             found = run(
@@ -292,16 +251,16 @@ def sweep(
         outlets.finish(screen, report, json_file)
 
 
-@cli.command(cls=_WithCommand)
+@cli.command(cls=WithCommand)
 @click.argument("scenario", metavar="FILE|NAME")
-@_subject
-@_mode
-@click.option("--seed", type=click.IntRange(min=0), help="What randomness starts from; the scenario's own if left out.")
-@_rules
-@_one_shot
-@_logs
-@_json
-@_html
+@subject_argument
+@mode_option
+@seed_option
+@rules_option
+@one_shot_option
+@logs_option
+@json_option
+@html_option
 @click.pass_context
 def replay(
     ctx: click.Context,
@@ -325,14 +284,14 @@ def replay(
 
         screen = outlets.screen(json_file, directories={"--html": html, "--logs": logs})
         chosen = find(scenario)
-        under_test = _resolved(ctx, subject, mode, one_shot=one_shot)
-        where = _modes(chosen, under_test, mode, named=True)[0]
+        under_test = resolved(ctx, subject, mode, one_shot=one_shot)
+        where = modes_of(chosen, under_test, mode, named=True)[0]
         try:
             _, left_out = sort_out([Job(scenario=chosen, subject=under_test, mode=where)])
         except SubjectBroken as error:
             outlets.finish(screen, report_of(under_test.name, seed or 0, (), trouble=str(error)), json_file)
         if left_out:
-            raise _WrongUse(f"{chosen.name} does not apply to {under_test.name}: {left_out[0].reason}")
+            raise WrongUse(f"{chosen.name} does not apply to {under_test.name}: {left_out[0].reason}")
         result = run(chosen, under_test, mode=where, seed=seed, source=scenario, edition=edition)
         outlets.keep_logs(logs, [result])
         outcome = result.outcome
@@ -381,11 +340,11 @@ def serve(
             served = Served(terms=terms, port=port, control_port=control_port, quiet=quiet, judged=judge)
             judgements = run(served, say=screen.say)
         except HostOutOfReach as error:
-            raise _WrongUse(f"{error}; jobsworth replay has it") from None
+            raise WrongUse(f"{error}; jobsworth replay has it") from None
         except ValueError as error:
-            raise _WrongUse(str(error)) from None
+            raise WrongUse(str(error)) from None
         except OSError as error:
-            raise _WrongUse(f"cannot listen: {error.strerror or error}") from None
+            raise WrongUse(f"cannot listen: {error.strerror or error}") from None
         if judge:
             screen.wire(judgements)
             verdict, reason = sum_up(judgements)
@@ -395,7 +354,7 @@ def serve(
 
 @cli.command(name="list")
 @click.argument("kind", type=click.Choice(_KINDS))
-@_json
+@json_option
 def list_(kind: str, json_file: str | None) -> None:
     """Show what there is of a KIND."""
     with _errors():
@@ -411,44 +370,6 @@ def list_(kind: str, json_file: str | None) -> None:
             outlets.write(json_file, to_json(items))
 
 
-def _resolved(ctx: click.Context, spec: str | None, mode: str | None, *, one_shot: bool = False) -> "Subject":
-    from harness.subjects import resolve
-
-    if _COMMAND in ctx.meta and not ctx.meta[_COMMAND]:
-        raise _WrongUse("there is no command after --")
-    subject = resolve(spec, ctx.meta.get(_COMMAND, ()), one_shot=one_shot)
-    if mode is not None and mode not in subject.modes:
-        raise _WrongUse(f"{subject.name} cannot run {mode}; it can run {', '.join(subject.modes)}")
-    return subject
-
-
-def _tell_apart(chosen: "Mapping[str, Scenario]") -> None:
-    """Refuse two scenarios of one name: tables, logs and known findings go by it, and one would hide the other."""
-    by_name: dict[str, str] = {}
-    for source, scenario in chosen.items():
-        if scenario.name in by_name:
-            raise _WrongUse(f"two scenarios are named {scenario.name!r}: {by_name[scenario.name]} and {source}")
-        by_name[scenario.name] = source
-
-
-def _modes(scenario: "Scenario", subject: "Subject", wanted: str | None, *, named: bool) -> list[str]:
-    """Where to run a scenario, the fastest first.
-
-    Args:
-        scenario: what to run.
-        subject: and against what.
-        wanted: only this mode.
-        named: the scenario was asked for by name, so that it is an error if it can be run nowhere.
-    """
-    modes = [str(mode) for mode in subject.modes if mode in scenario.modes and wanted in {None, mode}]
-    if not modes and named:
-        asked = f"--mode {wanted}" if wanted else subject.name
-        raise _WrongUse(
-            f"{scenario.name} runs {', '.join(scenario.modes)}; {asked} rules that out ({', '.join(subject.modes)})"
-        )
-    return modes
-
-
 @contextmanager
 def _errors() -> Iterator[None]:
     """Turn the author's mistakes into one block on standard error and exit code 2."""
@@ -461,17 +382,17 @@ def _errors() -> Iterator[None]:
         yield
     except ScenarioError as error:
         lines = [str(problem) for problem in error.problems]
-        raise _WrongUse("\n  ".join([f"{len(lines)} mistakes", *lines]) if len(lines) > 1 else lines[0]) from None
+        raise WrongUse("\n  ".join([f"{len(lines)} mistakes", *lines]) if len(lines) > 1 else lines[0]) from None
     except (BadList, NoPlace, SubjectError, UnknownEdition) as error:
-        raise _WrongUse(str(error)) from None
+        raise WrongUse(str(error)) from None
     except BrokenPipeError:
         raise outlets.Unread from None
     except OSError as error:
         if error.errno == errno.ENOSPC and error.filename is None:
-            raise _WrongUse(f"standard output: {error.strerror}") from None
+            raise WrongUse(f"standard output: {error.strerror}") from None
         if error.filename is None:
             raise
-        raise _WrongUse(f"{error.filename}: {error.strerror}") from None
+        raise WrongUse(f"{error.filename}: {error.strerror}") from None
 
 
 def main() -> NoReturn:

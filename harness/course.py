@@ -1,25 +1,24 @@
 """The course of one run: start, drive, strike, heal, drain, report. The same for every way to run a subject.
 
-A course applies steps to a stage and to the provider, and records what it did. It does not know what the subject is,
-nor whether time is real. It judges nothing: the judge looks on through the history, and ``conclude`` adds up what the
-run came to.
+A course applies steps to a stage and to the provider, and records what it did; what workers are told goes through
+``harness.orders``. It does not know what the subject is, nor whether time is real. It judges nothing: the judge looks
+on through the history, and ``conclude`` adds up what the run came to.
 """
 
 import asyncio
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, assert_never
 
+import msgspec
+
+from fake_provider.books import ControlError
 from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
-from fake_provider.facts import JobCreated, RequestSent
-from fake_provider.provider import ControlError
+from fake_provider.facts import RequestSent, credential_digest
+from fake_provider.outlook import comparable_s
+from harness.expectations import EXPECTATION, broken_expectations
 from harness.history import (
-    Claimed,
     ClockSet,
-    Commanded,
     CommandRefused,
     Entry,
     History,
@@ -28,8 +27,8 @@ from harness.history import (
     RunStarted,
     SubjectComplained,
     WorkerEnded,
-    WorkerStarted,
 )
+from harness.orders import Orders, fingerprint_of
 from harness.rules.judge import Judge, Judgement
 from harness.stage import Notebook, Stage, Terms
 from harness.subject import Claim
@@ -53,10 +52,7 @@ from scenarios.model import (
     Wait,
 )
 
-__all__ = ["EXPECTATION", "Course"]
-
-EXPECTATION: Final = "scenario-expectation"
-"""The name under which a breach of a scenario's own ``ends`` and ``jobs`` is reported."""
+__all__ = ["Course"]
 
 _REST_CHECK_S: Final = {"simulated": 1.0, "patched": 1.0, "process": 0.1}
 """How often the workers are asked whether all is at rest. Virtual seconds cost nothing; real ones are waited for."""
@@ -103,16 +99,12 @@ class Course:
         self._origin = origin
         self._notebook = notebook
         self._clock = clock
-        self._requests: dict[str, str] = {}  # operation -> fingerprint of the first request for it
-        self._given: set[tuple[str, str]] = set()  # commands given, by operation
-        self._lives: dict[str, int] = {}  # of each worker, the one it is in
-        self._open: dict[tuple[str, str], _Given] = {}  # the last of each
-        self._starting: dict[str, asyncio.Future[Any]] = {}  # by operation: told to a client that has not called yet
         self._claims: list[Claim] = []  # as reported last
         self._said: dict[tuple[str, str], Claim] = {}  # by worker and operation: what was written down last
         self._refused: set[str] = set()  # operations of which a command was refused
         self._wrong_clocks: set[str] = set()  # of workers
         self._doubts: list[str] = []
+        self._orders = Orders(stage=stage, workers=scenario.worker_ids, history=history, doubt=self._doubts.append)
         self._called = False
         self._crash: str | None = None  # of the worker that crashed last
         self._complaint: str | None = None  # what was last wrong with what a worker said or did
@@ -129,7 +121,7 @@ class Course:
                 seed=self.seed,
                 contract=dict(self._terms.contract),
                 timing=dict(self._terms.timing),
-                credential=_digest(self._terms.authorization.encode())[: len("sha256:") + 16],
+                credential=credential_digest(self._terms.authorization),
                 origin=self._origin,
             )
         )
@@ -151,12 +143,11 @@ class Course:
             how long that took. The story's clock stands still meanwhile: how fast a program starts is no part of it.
         """
         began = self.now()
-        while self._first_worker() is not None and self.now() < began + within_s:
-            self._starting = {name: done for name, done in self._starting.items() if not done.done()}
-            if not self._starting:
+        while self._orders.first_worker() is not None and self.now() < began + within_s:
+            if not self._orders.any_coming_up():
                 break
             await self.advance_to(self.now() + _START_CHECK_S)
-        self._starting.clear()
+        self._orders.forget_starts()
         return self.now() - began
 
     async def apply(self, step: Step) -> None:
@@ -164,14 +155,10 @@ class Course:
         error.
         """
         match step:
-            case Submit():
-                await self._submit(step)
-            case Cancel() | Reconcile():
-                await self._command(_Order(step.do, step.operation, {"who": step.who, "why": step.why}), step.worker)
+            case Submit() | Cancel() | Reconcile():
+                await self._orders.give(step)
             case Decide():
-                decided = {"state": step.state, "job": self._job_found(step)}
-                order = _Order(step.do, step.operation, {"who": step.who, "why": step.why, **decided})
-                await self._command(order, step.worker)
+                await self._orders.give(step, job=self._job_found(step))
             case Start():
                 if self.stage.is_living(step.worker):
                     self.doubt(step, f"{step.worker} is living already")
@@ -218,46 +205,6 @@ class Course:
         else:
             self.stage.resume(step.worker)
 
-    # -- commands
-
-    async def _submit(self, step: Submit) -> None:
-        fingerprint = _fingerprint(step)
-        first = self._requests.setdefault(step.operation, fingerprint)
-        order = _Order("submit", step.operation, {"request": step.request}, fingerprint, changed=fingerprint != first)
-        await self._command(order, step.worker)
-
-    async def _command(self, order: "_Order", worker: str | None = None) -> None:
-        told = worker or self._first_worker()
-        if told is None or not self.stage.is_living(told):
-            self._doubts.append(f"{order.command} {order.operation}: no living worker to tell")
-            return
-        key = (order.command, order.operation)
-        self.history.record(
-            Commanded(
-                command=order.command,
-                operation=order.operation,
-                worker=told,
-                fingerprint=order.fingerprint,
-                repeat_of=key in self._given and not order.changed,
-                changed=order.changed,
-                decided=order.arguments.get("state"),
-            )
-        )
-        self._given.add(key)
-        busy = key in self._open and not self._open[key].done.done()
-        done = await self.stage.command(told, order.command, order.operation, order.arguments)
-        if not busy:
-            self._starting[order.operation] = done
-        if not order.changed:
-            self._open[key] = _Given(order, told, self._lives.get(told, 0), done)
-
-    async def _repeat_lost_commands(self) -> None:
-        """Give a command again whose worker died before it took it, as a caller would that got no answer."""
-        for given in list(self._open.values()):
-            died = not self.stage.is_living(given.worker) or self._lives.get(given.worker) != given.life
-            if died and not given.done.done() and self._first_worker() is not None:
-                await self._command(given.order)
-
     def _job_found(self, step: Decide) -> str | None:
         """The job that the person has found at the provider; none where the decision is that there is none."""
         if step.state in _WITHOUT_JOB:
@@ -268,30 +215,20 @@ class Course:
     def to_come(self) -> object:
         """What the story still holds, in types of JSON: the commands given and not taken, and the steps that follow."""
         now = self.now()
-        waiting = [
-            (*key, given.worker, self.stage.is_living(given.worker) and self._lives.get(given.worker) == given.life)
-            for key, given in self._open.items()
-            if not given.done.done()
-        ]
         steps = [
             (
-                round(step.at - now, 4),
+                comparable_s(step.at - now),
                 step.model_dump(exclude={"at", "parameters"}),
-                _fingerprint(step) if isinstance(step, Submit) else None,
+                fingerprint_of(step) if isinstance(step, Submit) else None,
             )
             for step in self.scenario.steps
             if step.at >= now
         ]
-        return sorted(self._given), waiting, steps
-
-    def _first_worker(self) -> str | None:
-        living = [worker for worker in self.scenario.worker_ids if self.stage.is_living(worker)]
-        running = [worker for worker in living if self.stage.is_running(worker)]
-        return next(iter(running or living), None)
+        return *self._orders.to_come(), steps
 
     async def _start_again(self, worker: str) -> None:
         await self.stage.start(worker)
-        await self._repeat_lost_commands()
+        await self._orders.repeat_lost()
 
     # -- heal, drain, report
 
@@ -309,16 +246,7 @@ class Course:
         at_rest = await self._await_rest(limit, dead_workers_end_it=False)
         await self._report()
         for line in self.boundary.ledger(self._clock.now()):
-            self.history.record(
-                LedgerRead(
-                    job=line.job,
-                    operation=line.operation,
-                    state=line.state,
-                    result_sha256=line.result_sha256,
-                    records=line.records,
-                    failed_items=line.failed_items,
-                )
-            )
+            self.history.record(LedgerRead(**msgspec.structs.asdict(line)))
         self.history.record(RunEnded(at_rest=at_rest, drained_s=round(self.now() - healed_at, 6)))
 
     @property
@@ -333,9 +261,9 @@ class Course:
         for worker in self.scenario.worker_ids:
             if self.stage.is_living(worker) and not self.stage.is_running(worker):
                 self.stage.resume(worker)
-        if self._first_worker() is None:
+        if self._orders.first_worker() is None:
             await self.stage.start(self.scenario.worker_ids[0])
-        await self._repeat_lost_commands()
+        await self._orders.repeat_lost()
         await self.stage.settle()
 
     def _set_clocks_right(self) -> None:
@@ -348,19 +276,19 @@ class Course:
         while True:
             if await self._is_all_at_rest():
                 return True
-            if self.now() >= until or (dead_workers_end_it and self._first_worker() is None):
+            if self.now() >= until or (dead_workers_end_it and self._orders.first_worker() is None):
                 return False
             await self.advance_to(min(until, self.now() + interval))
 
     async def _is_all_at_rest(self) -> bool:
-        waiting = {operation for command, operation in self._given if command == "submit"}
+        waiting = set(self._orders.submitted)
         for worker in self.scenario.worker_ids:
             if self.stage.is_running(worker):
                 claims = await self.stage.report(worker)
                 if not all(claim.at_rest for claim in claims):
                     return False
                 waiting -= {claim.operation for claim in claims}
-        return not waiting and all(given.done.done() for given in self._open.values())
+        return not waiting and self._orders.all_taken
 
     async def _report(self) -> None:
         """Ask every running worker for its claims, and write down what is new."""
@@ -421,52 +349,24 @@ class Course:
             yield f"the rule {rule} crashed: {error}"
         if not judgement.judged:
             yield "no rule had anything to judge"
-        if self._given and not self._called:
+        if self._orders.any_given and not self._called:
             yield "the subject never called the provider"
         claimed = {claim.operation for claim in self._claims} | self._refused
-        silent = {name for command, name in self._given if command == "submit"} - claimed
+        silent = self._orders.submitted - claimed
         if any(finding.rule == EXPECTATION for finding in findings):
             silent -= self.scenario.ends.keys()  # that nobody claims anything of them is a finding
         for operation in sorted(silent):
             yield f"{operation} ended as {self._silence(operation)}"
 
     def _broken_expectations(self) -> Iterator[Finding]:
-        requirement = next(iter(self.scenario.requirements), "W10")
-        for operation, ends in self.scenario.ends.items():
-            states = sorted({claim.state for claim in self._claims if claim.operation == operation})
-            if not set(states) <= set(ends) or not states:
-                yield Finding(
-                    rule=EXPECTATION,
-                    requirement=requirement,
-                    message=f"{operation} ended as {' and '.join(states) or self._silence(operation)}; "
-                    f"this story allows {' or '.join(ends)}",
-                    facts=tuple(
-                        entry.seq
-                        for entry in self.history
-                        if isinstance(entry.fact, Claimed) and entry.fact.operation == operation
-                    ),
-                )
-        for operation, expected in self.scenario.jobs.items():
-            created = [
-                entry
-                for entry in self.history
-                if isinstance(entry.fact, JobCreated) and entry.fact.operation == operation
-            ]
-            if len(created) > expected:
-                yield Finding(
-                    rule=EXPECTATION,
-                    requirement=requirement,
-                    message=f"the provider made {len(created)} jobs for {operation}; this story allows {expected}",
-                    facts=tuple(entry.seq for entry in created),
-                )
+        return broken_expectations(self.scenario, claims=self._claims, history=self.history, silence=self._silence)
 
     def _silence(self, operation: str) -> str:
         """Nobody claims anything of an operation: why, as far as that can be told."""
         crash = f" (the client crashed: {self._crash})" if self._crash else ""
         if self._complaint and not crash:
             crash = f" ({self._complaint})"
-        given = self._open.get(("submit", operation))
-        busy = " (the client was still busy with it)" if given and not given.done.done() and not crash else ""
+        busy = " (the client was still busy with it)" if self._orders.is_under_way(operation) and not crash else ""
         return f"nothing anyone claims{crash}{busy}"
 
     # -- inside
@@ -474,9 +374,6 @@ class Course:
     def _watch(self, entry: Entry) -> None:
         if isinstance(entry.fact, RequestSent):
             self._called = True
-            self._starting.pop(entry.fact.operation or "", None)
-        elif isinstance(entry.fact, WorkerStarted):
-            self._lives[entry.fact.worker] = entry.fact.life
         elif isinstance(entry.fact, ClockSet):
             (self._wrong_clocks.add if entry.fact.ahead_s else self._wrong_clocks.discard)(entry.fact.worker)
         elif isinstance(entry.fact, CommandRefused):
@@ -485,32 +382,3 @@ class Course:
             self._crash = entry.fact.detail
         elif isinstance(entry.fact, SubjectComplained):
             self._complaint = entry.fact.message
-
-
-@dataclass(frozen=True)
-class _Order:
-    """Something a worker is told to do."""
-
-    command: str
-    operation: str
-    arguments: Mapping[str, Any]
-    fingerprint: str | None = None
-    changed: bool = False
-
-
-@dataclass(frozen=True)
-class _Given:
-    """An order as it was given: to which worker, in which of its lives, and whether it took it."""
-
-    order: _Order
-    worker: str
-    life: int
-    done: asyncio.Future[Any]
-
-
-def _fingerprint(step: Submit) -> str:
-    return _digest(json.dumps(step.request, sort_keys=True, separators=(",", ":")).encode())
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"

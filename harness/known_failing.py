@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 import harness.rules  # noqa: F401  enters every rule in the book
-from harness.course import EXPECTATION
+from harness.expectations import EXPECTATION
 from harness.rules.registry import all_rules
 from harness.verdict import Outcome, Verdict, decide
 

@@ -40,6 +40,11 @@ _BEARABLE_STANDSTILL: Final = 0.25
 
 
 async def run_side_by_side(jobs: Sequence[tuple[int, Job]], keep: Callable[[int, Result], None]) -> None:
+    """Make several runs in real time, :data:`AT_ONCE` at a time, and hand each result to ``keep`` with its number.
+
+    Raises:
+        SubjectError: the first of those that a run raised.
+    """
     places = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int, job: Job) -> None:
@@ -55,7 +60,11 @@ async def run_side_by_side(jobs: Sequence[tuple[int, Job]], keep: Callable[[int,
 
 
 async def run_process(job: Job) -> Result:
-    """Make a run in real time; make it again if it did not pass on a machine that stood still meanwhile."""
+    """Make a run in real time; make it again if it did not pass on a machine that stood still meanwhile.
+
+    Raises:
+        SubjectError: the subject cannot be run at all, or not in real time.
+    """
     bearable_s = job.scenario.timing.request_timeout_s * _BEARABLE_STANDSTILL
     tries = 0
     while True:
@@ -124,13 +133,24 @@ async def _made_once(job: Job) -> Result:
 
 
 async def introduced(command: tuple[str, ...]) -> Collection[Capability]:
+    """Start a process subject, and return what it says it can do.
+
+    Raises:
+        SubjectBroken: it did not answer.
+        SubjectError: it cannot be started.
+    """
     scenario = INTRODUCTION
     terms, history = terms_of(scenario, 0), History(time.monotonic)
     stage = ProcessStage(command, terms=terms, notebook=Notebook(history.record, terms.secrets))
     engine = Engine(boundary_of(scenario, 0, terms, history), SystemClock(), hosts=stage, deliver=stage.deliver)
     stage.attach(engine)
     try:
-        return await stage.introduce("w1")
-    finally:
+        capabilities = await stage.introduce("w1")
+    except BaseException:  # interrupted, or it did not come up: nobody waits for it to end in good order
+        await stage.close(at_once=True)
+        raise
+    else:
         await stage.close()
+        return capabilities
+    finally:
         await engine.close()

@@ -1,13 +1,15 @@
-"""Runs scenarios against clients, each in the mode that it asks for."""
+"""Runs scenarios against clients, each in the mode that it asks for.
+
+What runs in real time is imported where it is wanted: it takes sockets, and their libraries half of a start.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 
 from harness.applicability import why_not, why_not_patched, why_not_process
 from harness.editions import rules_of
-from harness.garbage import heap_set_aside
+from harness.garbage import full_collections_put_off, heap_set_aside
 from harness.interrupts import run_interruptibly
 from harness.patching import marks_of
-from harness.real_time import introduced, run_process, run_side_by_side
 from harness.rules.judge import Judge
 from harness.runs import Job, Result
 from harness.stage import SubjectError
@@ -41,7 +43,7 @@ def run(
     """
     mode = mode or subject.modes[0]
     job = Job(scenario=scenario, subject=subject, mode=mode, seed=seed, source=source, edition=edition)
-    with heap_set_aside():
+    with full_collections_put_off():
         return _run(job)
 
 
@@ -82,7 +84,11 @@ def capabilities_of(subject: Subject) -> Collection[Capability]:
         SubjectBroken: it did not answer.
         SubjectError: it cannot be started.
     """
-    return () if subject.one_shot or subject.command is None else run_interruptibly(introduced(subject.command))
+    if subject.one_shot or subject.command is None:
+        return ()
+    from harness.real_time import introduced
+
+    return run_interruptibly(introduced(subject.command))
 
 
 def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _: None) -> list[Result]:
@@ -111,6 +117,8 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
             else:
                 keep(number, _run(job))
         if real:
+            from harness.real_time import run_side_by_side
+
             run_interruptibly(run_side_by_side(real, keep))
     return [results[number] for number in range(len(jobs))]
 
@@ -121,6 +129,8 @@ def _run(job: Job) -> Result:
             f"{job.subject.name!r} cannot be run in mode {job.mode!r}; it can in {', '.join(job.subject.modes)}"
         )
     if job.mode == "process":
+        from harness.real_time import run_process
+
         return run_interruptibly(run_process(job))
     judge = Judge(rules_of(job.edition))
     simulated = job.mode == "simulated"

@@ -79,6 +79,7 @@ async def follow(course: Course, *, start_s: float | None = None) -> None:
 
 
 def terms_of(scenario: Scenario, seed: int) -> Terms:
+    """Return what the clients of a run are told, with credentials drawn from ``seed``."""
     draw = Random(f"{seed}:secrets")
     secret = b64encode(draw.randbytes(24)).decode()
     return Terms(
@@ -91,6 +92,11 @@ def terms_of(scenario: Scenario, seed: int) -> Terms:
 
 
 def boundary_of(scenario: Scenario, seed: int, terms: Terms, history: History, dialect: str = "jobs") -> Boundary:
+    """Return the provider of a run, which draws from ``seed`` and writes what happens into ``history``.
+
+    Raises:
+        ValueError: if the dialect has no words for the scenario's contract.
+    """
     return Boundary(
         scenario.contract,
         dialect=dialect,

@@ -1,8 +1,8 @@
 """Where the workers of a run live: the interface between the runner and the ways to run a subject.
 
 A stage starts, commands, stops and kills workers, hands them webhooks, and writes down what they say. It decides
-nothing. The two stages are ``subjects.in_process`` (simulated hosts in virtual time) and ``subjects.process``
-(operating-system processes in real time).
+nothing. In virtual time, the stages are ``subjects.in_process`` (simulated hosts) and ``subjects.patched`` (unmodified
+code); in real time, ``subjects.process`` (a process for each worker) and ``subjects.one_shot`` (one for an operation).
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class Stage(Protocol):
     async def command(
         self, worker: str, command: str, operation: str, arguments: Mapping[str, Any]
     ) -> asyncio.Future[Any]:
-        """Tell a worker to "submit", "cancel" or "reconcile".
+        """Tell a worker to "submit", "cancel", "reconcile" or "decide".
 
         Returns:
             a future that is done once the worker took the command; never, if it dies before.

@@ -1,9 +1,10 @@
 """The protocol a client under test meets: what it is given, what it is asked, what it may say.
 
 There are two forms with one meaning. A *simulated* client is async Python: a factory ``build(host) -> Client``,
-called once for each start of a worker. A *process* client speaks JSON lines (``harness.subjects.process``). Both are
+called once for each start of a worker. A *process* client speaks JSON lines (``harness.subjects.lines``). Both are
 told to submit and cancel, both are asked for claims, both may note what they record as they do it. A client that
-notes nothing is judged from the wire and from its claims.
+notes nothing is judged from the wire and from its claims. What a patched client meets is in ``harness.patching``; a
+one-shot command meets none of it, and claims by how it ends (``harness.subjects.endings``).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence

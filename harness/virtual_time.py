@@ -10,6 +10,7 @@ from fake_provider.contract import ResultKind
 from fake_provider.engine import Engine
 from fake_provider.facts import RequestSent
 from fake_provider.lifecycle import TERMINAL, JobState
+from fake_provider.outlook import comparable_s
 from harness.applicability import retold, sets_a_clock, why_not_patched
 from harness.course import Course
 from harness.history import Entry, History
@@ -24,9 +25,6 @@ from harness.subjects.resolve import Subject
 from scenarios.model import Scenario, Step
 
 __all__ = ["PatchedSimulation", "Simulation", "WorldOutlook", "simulated_capabilities"]
-
-_DIGITS: Final = 4
-"""Of seconds: finer than any wait of a client, coarser than the last digits of the time of day."""
 
 MAX_REQUESTS_PER_INSTANT: Final = 10_000
 """A run of thousands of operations sends one for each at once; a client that polls without a pause would never end."""
@@ -129,7 +127,7 @@ class Simulation:
         if clients is None:
             return None
         provider, dues = self.course.boundary.outlook(self._clock.now())
-        timers = [(host, round(in_s, _DIGITS)) for host, in_s in self.loop.timers()]
+        timers = [(host, comparable_s(in_s)) for host, in_s in self.loop.timers()]
         state = (clients.state, provider, timers, self.course.to_come())
         # Written down at once: what a client shows of itself may change under our hands.
         return WorldOutlook(state=msgspec.Raw(msgspec.json.encode(state)), ends=clients.ends, dues=dues)

@@ -7,11 +7,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TextIO, TypeVar
 
 import click
 
@@ -27,6 +27,9 @@ from reference_client.settings import Settings
 from reference_client.stores.protocol import OperationStore, StoreError, StoreRefused
 from reference_client.story import escalation_packet, shown, story
 from reference_client.webhooks import WebhookSecretError
+
+if TYPE_CHECKING:  # it takes half of the time that starting takes, and few commands want it
+    from reference_client.assembly import Assembly
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -102,10 +105,37 @@ def main(*, verbose: bool) -> None:
     logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
-def _store(settings: Settings) -> OperationStore:
-    from reference_client.assembly import open_store
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[OperationStore]:
+    """The store that the settings name, closed in the end."""
+    from reference_client.stores.opening import open_store
 
-    return open_store(settings.store)
+    store = open_store(settings.store)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _assembled(settings: Settings, **more: Any) -> "Assembly":
+    """Return the client that the settings describe; ``more``: see :func:`reference_client.assembly.assemble`."""
+    from reference_client.assembly import assemble
+    from reference_client.credentials import credential_from
+    from reference_client.stores.opening import open_store
+
+    kept = settings.webhooks.secrets if settings.webhooks is not None else ()
+    secrets = [await credential_from(each).authorization() for each in kept]
+    return assemble(
+        worker=_actor(),
+        base_url=settings.base_url,
+        store=open_store(settings.store),
+        credentials=credential_from(settings.credential),
+        adapter=settings.adapter,
+        terms=settings.terms(),
+        timing=settings.timing,
+        webhook_secrets=tuple(secrets),
+        **more,
+    )
 
 
 @main.command()
@@ -128,9 +158,7 @@ async def submit(operation: str, body: TextIO, authorised_by: str, path: Path) -
     if not isinstance(request, dict):
         raise click.ClickException("the body must be a JSON object")
     workflow = workflow_for(settings.adapter, terms=settings.terms(), timing=settings.timing)
-    async with AsyncExitStack() as stack:
-        store = _store(settings)
-        stack.push_async_callback(store.close)
+    async with _opened(settings) as store:
         await _refuse_strangers(store, settings)
         step = workflow.open(
             operation,
@@ -158,23 +186,12 @@ async def work(operations: tuple[str, ...], until_rest: bool, path: Path) -> Non
 
     With --until-rest, exit status 1 says that an operation rests without having succeeded.
     """
-    from reference_client.assembly import assemble
-    from reference_client.credentials import credential_from
-
     settings = Settings.load(path)
     webhooks = settings.webhooks
-    secrets = [await credential_from(each).authorization() for each in webhooks.secrets] if webhooks is not None else []
     async with AsyncExitStack() as stack:
-        assembly = assemble(
-            worker=_actor(),
-            base_url=settings.base_url,
-            store=_store(settings),
-            credentials=credential_from(settings.credential),
-            adapter=settings.adapter,
-            terms=settings.terms(),
-            timing=settings.timing,
+        assembly = await _assembled(
+            settings,
             result_schema=settings.result_schema,
-            webhook_secrets=tuple(secrets),
             results=None if settings.results is None else Path(settings.results),
             results_over_bytes=settings.results_over_bytes,
             idle_s=_IDLE_S,
@@ -243,9 +260,7 @@ async def show(operation: str | None, as_json: bool, path: Path) -> None:
     """Tell what happened to OPERATION, from its history alone; without OPERATION, list all."""
     import msgspec
 
-    async with AsyncExitStack() as stack:
-        store = _store(Settings.load(path))
-        stack.push_async_callback(store.close)
+    async with _opened(Settings.load(path)) as store:
         if operation is None:
             everything = await store.operations()
             if as_json:
@@ -313,9 +328,7 @@ async def _give(path: Path, operation_id: str, command: Command) -> None:
         workflow.check_command(operation, command)
         return workflow.given(operation, command, actor=_actor(), now=now)
 
-    async with AsyncExitStack() as stack:
-        store = _store(settings)
-        stack.push_async_callback(store.close)
+    async with _opened(settings) as store:
         given = await store.give(operation_id, command, entry)
         click.echo(f"{operation_id}: recorded while {given.after}")
 
@@ -326,9 +339,7 @@ async def _give(path: Path, operation_id: str, command: Command) -> None:
 @_asynchronous
 async def escalate(operation: str, path: Path) -> None:
     """Print the escalation packet for OPERATION: what the provider's support needs, as JSON."""
-    async with AsyncExitStack() as stack:
-        store = _store(Settings.load(path))
-        stack.push_async_callback(store.close)
+    async with _opened(Settings.load(path)) as store:
         packet = escalation_packet(await store.load(operation), await store.history(operation))
         click.echo(json.dumps(packet, indent=2))
 
@@ -338,25 +349,13 @@ async def escalate(operation: str, path: Path) -> None:
 @_asynchronous
 async def webhooks(path: Path) -> None:
     """Receive webhooks without working: keep them for whoever works on the store. Until SIGTERM or SIGINT."""
-    from reference_client.assembly import assemble
-    from reference_client.credentials import credential_from
     from reference_client.receiver import WebhookServer
 
     settings = Settings.load(path)
     if settings.webhooks is None:
         raise ConfigError(f"{path}: webhooks: is not there; it says where to listen, and which secrets to verify with")
-    secrets = [await credential_from(each).authorization() for each in settings.webhooks.secrets]
     async with AsyncExitStack() as stack:
-        assembly = assemble(
-            worker=_actor(),
-            base_url=settings.base_url,
-            store=_store(settings),
-            credentials=credential_from(settings.credential),
-            adapter=settings.adapter,
-            terms=settings.terms(),
-            timing=settings.timing,
-            webhook_secrets=tuple(secrets),
-        )
+        assembly = await _assembled(settings)
         stack.push_async_callback(assembly.close)
         server = WebhookServer(assembly.intake.take, host=settings.webhooks.host, port=settings.webhooks.port)
         await stack.enter_async_context(server)
@@ -377,9 +376,7 @@ def audit_group() -> None:
 @_asynchronous
 async def audit_head(path: Path) -> None:
     """Print the head of the trail. Keep it outside: with it, a later `audit verify` also finds truncation."""
-    async with AsyncExitStack() as stack:
-        store = _store(Settings.load(path))
-        stack.push_async_callback(store.close)
+    async with _opened(Settings.load(path)) as store:
         click.echo(str(await store.head()))
 
 
@@ -390,9 +387,7 @@ async def audit_head(path: Path) -> None:
 async def audit_verify(anchor: tuple[str, ...], path: Path) -> None:
     """Go through the whole trail. Exit status 1 names the first bad entry."""
     anchors = [audit.Head.parse(each) for each in anchor]
-    async with AsyncExitStack() as stack:
-        store = _store(Settings.load(path))
-        stack.push_async_callback(store.close)
+    async with _opened(Settings.load(path)) as store:
         verdict = audit.verify(await store.links(), standing=await store.standing(), anchors=anchors)
     if verdict.problem is not None:
         click.echo(f"entry {verdict.entry}: {verdict.problem}", err=True)

@@ -15,13 +15,12 @@ from reference_client.config import ConfigError, Terms, Timing
 from reference_client.credentials import CredentialSource
 from reference_client.files import ResultFiles
 from reference_client.schema import ResultSchema
-from reference_client.stores.opening import open_store
 from reference_client.stores.protocol import OperationStore
 from reference_client.webhooks import EventIntake, Verifier
 from reference_client.worker import Worker
 from reference_client.workflow import Workflow
 
-__all__ = ["ADAPTERS", "Assembly", "assemble", "open_store", "workflow_for"]
+__all__ = ["ADAPTERS", "Assembly", "assemble", "workflow_for"]
 
 ADAPTERS: Final = {"jobs": JobsAdapter}
 """Every adapter there is, by the name that a record holds."""

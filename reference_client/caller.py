@@ -5,6 +5,7 @@ is attached underneath, by ``reference_client.credentials.AuthorizedTransport``.
 """
 
 import asyncio
+import ssl
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
@@ -61,10 +62,13 @@ class Caller:
         transport: httpx2.AsyncBaseTransport | None = None,
         answer_limit_bytes: int = 256 << 20,
     ) -> None:
-        self._origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url))
+        address = urlsplit(base_url)
+        self._origin = f"{address.scheme}://{address.netloc}"
         self._limit_s = timing.call_limit_s
         self._limit_bytes = answer_limit_bytes
         network = transport or httpx2.AsyncHTTPTransport(
+            # To read all certificates takes longer than the rest of a start. A bare context trusts nobody.
+            verify=address.scheme != "http" or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             limits=httpx2.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
             trust_env=False,
         )

@@ -205,19 +205,7 @@ class Creating(Scheduling):
             )
             draft.outcome(call, reason="conflict", **describe(answer))
             return
-        draft.set(
-            remote_job_id=job.job_id,
-            status_path=status_path,
-            accepted_at=draft.now,
-            remote_state=job.state,
-            remote_rank=job.rank,
-            remote_over=job.phase.is_end,
-            remote_updated_at=job.updated_at,
-            observed_at=draft.now,
-            progress=job.progress,
-            failure=None,
-            misses=0,
-        )
+        _tie(draft, job).set(status_path=status_path)
         schedule = self.try_again(draft, answer)
         draft.move(LocalState.ACCEPTED, evidence, cause=cause, reason=f"the answer names job {job.job_id}", **schedule)
         draft.outcome(call, reason="accepted", **describe(answer))
@@ -227,22 +215,8 @@ class Creating(Scheduling):
         if not self.is_ours(draft.operation, job.client_reference):
             self.accept(draft, answer, job, None, Evidence.ANSWER_NAMES_JOB)  # which refuses it
             return
-        draft.set(
-            remote_job_id=job.job_id,
-            accepted_at=draft.now,
-            synchronous=True,
-            remote_state=job.state,
-            remote_rank=job.rank,
-            remote_over=job.phase.is_end,
-            remote_updated_at=job.updated_at,
-            observed_at=draft.now,
-            progress=job.progress,
-            failure=None,
-            misses=0,
-            result=job.result,
-            next_attempt_at=draft.now,
-            collect_deadline=max(draft.operation.result_deadline, draft.now + self.timing.create_deadline_s),
-        )
+        _tie(draft, job).set(synchronous=True)
+        self.begin_collecting(draft, job)
         draft.move(
             LocalState.RESULT_COLLECTING,
             Evidence.RECONCILED_TO_SUCCESS if reconciling else Evidence.SYNCHRONOUS_SUCCESS,
@@ -314,3 +288,19 @@ class Creating(Scheduling):
                 reason="an authoritative look-up names no job: the create took no effect",
             )
         draft.outcome(Call.LOOKUP, reason="no job", **describe(answer))
+
+
+def _tie(draft: Draft, job: JobReport) -> Draft:
+    """Tie the operation to its job: write down the job's id, and its state as first told (W1.5)."""
+    return draft.set(
+        remote_job_id=job.job_id,
+        accepted_at=draft.now,
+        remote_state=job.state,
+        remote_rank=job.rank,
+        remote_over=job.phase.is_end,
+        remote_updated_at=job.updated_at,
+        observed_at=draft.now,
+        progress=job.progress,
+        failure=None,
+        misses=0,
+    )

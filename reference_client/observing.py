@@ -115,11 +115,7 @@ class Observing(Scheduling):
         draft.set(misses=0, reconcile_until=None)
         reason = f"the status read reports {report.state}"
         if after is _S.RESULT_COLLECTING:
-            draft.set(
-                result=report.result,
-                next_attempt_at=draft.now,
-                collect_deadline=max(draft.operation.result_deadline, draft.now + self.timing.create_deadline_s),
-            )
+            self.begin_collecting(draft, report)
         elif report.error is not None:
             draft.set(explanation=report.error)
             reason += f" ({report.error})"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from reference_client.adapters.protocol import Answer, NoAnswer, ProviderAdapter
+from reference_client.adapters.protocol import Answer, JobReport, NoAnswer, ProviderAdapter
 from reference_client.config import Terms, Timing
 from reference_client.lifecycle import Evidence, LocalState
 from reference_client.operation import Failure, Operation, fingerprint
@@ -86,6 +86,14 @@ class Scheduling:
             reason=reason,
             unfamiliar_job_ids=list(kept + new) or None,
             **facts,
+        )
+
+    def begin_collecting(self, draft: Draft, job: JobReport) -> None:
+        """Read the result from now on: until the result deadline, but at least as long as a create is tried (W7.1)."""
+        draft.set(
+            result=job.result,
+            next_attempt_at=draft.now,
+            collect_deadline=max(draft.operation.result_deadline, draft.now + self.timing.create_deadline_s),
         )
 
     @staticmethod

@@ -100,6 +100,7 @@ class Session:
         self._passed = 0
         self._waiting: dict[int, asyncio.Future[str | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Lock()
         self.ended = asyncio.Event()
 
     # lines in
@@ -228,15 +229,16 @@ class Session:
 
     async def close(self) -> None:
         """End in good order: what is in hand is brought to a resting place, if that takes no longer than a moment."""
-        if self._assembly is None or self._working is None:
-            return
-        self._assembly.client.stop()
-        await asyncio.wait({self._working}, timeout=_END_S)
-        self._working.cancel()
-        if self._server is not None:
-            await self._server.__aexit__()
-        await self._assembly.close()
-        self._assembly = None
+        async with self._closing:  # the input may end while a stop command is carried out
+            if self._assembly is None or self._working is None:
+                return
+            self._assembly.client.stop()
+            await asyncio.wait({self._working}, timeout=_END_S)
+            self._working.cancel()
+            if self._server is not None:
+                await self._server.__aexit__()
+            await self._assembly.close()
+            self._assembly = None
 
     # notes out: the observer of the store
 

@@ -153,12 +153,8 @@ class Workflow(Creating, Observing, Cancelling, Collecting, Commanding):
         else:
             tried = f"{operation.create_attempts} attempts"
             reason = f"the create deadline passed after {tried}; whether there is a job is unknown"
-        return Settle(
-            after=_S.HUMAN_DECISION_REQUIRED,
-            evidence=Evidence.NO_WAY_TO_RECONCILE,
-            cause="the unanswered create",
-            reason=reason,
-            changes={"explanation": reason},
+        return _rest_at(
+            _S.HUMAN_DECISION_REQUIRED, Evidence.NO_WAY_TO_RECONCILE, cause="the unanswered create", reason=reason
         )
 
     @staticmethod
@@ -177,25 +173,15 @@ class Workflow(Creating, Observing, Cancelling, Collecting, Commanding):
             return _stop(operation, self.timing.cancel_deadline_s, now)
         if now >= operation.result_deadline:
             reason = f"the result deadline passed; job {operation.remote_job_id} may still run; polling has ended"
-            return Settle(
-                after=_S.RESULT_TIMED_OUT,
-                evidence=Evidence.RESULT_DEADLINE,
-                cause="the result deadline",
-                reason=reason,
-                changes={"explanation": reason},
-            )
+            return _rest_at(_S.RESULT_TIMED_OUT, Evidence.RESULT_DEADLINE, cause="the result deadline", reason=reason)
         return self._due(operation, operation.result_deadline, now, "the poll that is due")
 
     def _when_cancelling(self, operation: Operation, now: float) -> Action:
         deadline = operation.cancel_deadline if operation.cancel_deadline is not None else now
         if now >= deadline:
             reason = f"the cancel deadline passed without word of how job {operation.remote_job_id} ended"
-            return Settle(
-                after=_S.CANCELLATION_UNCONFIRMED,
-                evidence=Evidence.CANCEL_DEADLINE,
-                cause="the cancel deadline",
-                reason=reason,
-                changes={"explanation": reason},
+            return _rest_at(
+                _S.CANCELLATION_UNCONFIRMED, Evidence.CANCEL_DEADLINE, cause="the cancel deadline", reason=reason
             )
         if self.may_call_cancel(operation):
             at = max(operation.next_cancel_at, operation.throttled_until)
@@ -212,12 +198,8 @@ class Workflow(Creating, Observing, Cancelling, Collecting, Commanding):
         if now >= deadline:
             failure = f" (last: {operation.failure.error})" if operation.failure is not None else ""
             reason = f"the result could not be read in time{failure}"
-            return Settle(
-                after=_S.RESULT_UNAVAILABLE,
-                evidence=Evidence.RETRIEVAL_FAILED,
-                cause="the collecting of the result",
-                reason=reason,
-                changes={"explanation": reason},
+            return _rest_at(
+                _S.RESULT_UNAVAILABLE, Evidence.RETRIEVAL_FAILED, cause="the collecting of the result", reason=reason
             )
         if now < operation.next_attempt_at:
             return Wait(min(operation.next_attempt_at, deadline))
@@ -309,6 +291,11 @@ class Workflow(Creating, Observing, Cancelling, Collecting, Commanding):
         kind = stated.content_type if stated is not None else None
         self.keep(draft, Retrieved(body, kind or "application/json"))  # it came as a part of a JSON answer
         return draft.step()
+
+
+def _rest_at(after: LocalState, evidence: Evidence, *, cause: str, reason: str) -> Settle:
+    """Come to rest until someone acts: whoever looks at the record finds the reason there."""
+    return Settle(after=after, evidence=evidence, cause=cause, reason=reason, changes={"explanation": reason})
 
 
 def _stop(operation: Operation, cancel_deadline_s: float, now: float) -> Settle:

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from harness.course import EXPECTATION
+from harness.expectations import EXPECTATION
 from harness.explore.exploration import explore
 from harness.rules.registry import all_rules
 from harness.runner import run

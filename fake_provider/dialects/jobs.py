@@ -9,14 +9,11 @@
 The request body of a create holds the marker ``client_reference``, by which a job is joined to the client's operation.
 """
 
-import hashlib
 import math
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from email.utils import formatdate
-from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
@@ -37,19 +34,18 @@ from fake_provider.calls import (
     Read,
     Refused,
     Reply,
-    ResultReference,
     Served,
 )
 from fake_provider.contract import CancelMethod, Contract, CreateAnswer, LookupBy, Mechanism, RetryAfter
 from fake_provider.dialects.jobs_document import describe_jobs
-from fake_provider.facts import Endpoint
+from fake_provider.dialects.jobs_objects import JOBS, iso, job_object, job_url, problem_object, record_object
+from fake_provider.facts import Endpoint, digest
 from fake_provider.lifecycle import TERMINAL, JobState
 from fake_provider.results import Row, canonical_json
 from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
 
 __all__ = ["DIALECT", "JobsDialect"]
 
-_JOBS: Final = "/v1/jobs"
 _ONE: Final = "/v1/jobs/"
 _MAX_KEY: Final = 255  # characters, as published by several providers
 _QUOTED_KEY: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')  # a structured-field string (RFC 9651 §3.3.3)
@@ -91,37 +87,6 @@ _JSON: Final = ("Content-Type", "application/json")
 _PROBLEM: Final = ("Content-Type", "application/problem+json")
 
 
-class _Inline(msgspec.Struct, kw_only=True):
-    """``result`` of a job as written. Absent where the contract promises no such statement."""
-
-    href: str | msgspec.UnsetType = msgspec.UNSET
-    content_type: str
-    size: int | msgspec.UnsetType = msgspec.UNSET
-    sha256: str | msgspec.UnsetType = msgspec.UNSET
-    records: int | msgspec.UnsetType = msgspec.UNSET
-    failed: int | msgspec.UnsetType = msgspec.UNSET
-    inline: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class _Error(msgspec.Struct):
-    code: str
-    message: str
-
-
-class _Job(msgspec.Struct, kw_only=True):
-    """A job as written."""
-
-    id: str
-    status: str
-    progress: int | None
-    client_reference: str | None
-    created_at: str
-    updated_at: str
-    result: _Inline | None = None
-    error: _Error | None = None
-    partial_effects: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-
-
 class JobsDialect:
     """The ``jobs`` wire format."""
 
@@ -139,7 +104,7 @@ class JobsDialect:
         return frozenset(contract.status.words.by_state.values())
 
     def result(self, operation: str | None, rows: Sequence[Row]) -> tuple[bytes, bytes | None]:
-        return canonical_json({"client_reference": operation, "records": [_row(row) for row in rows]}), None
+        return canonical_json({"client_reference": operation, "records": [record_object(row) for row in rows]}), None
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -154,12 +119,12 @@ class JobsDialect:
 
     def _route(self, request: Request, contract: Contract) -> Call:
         path, method = request.path, request.method
-        if path == _JOBS:
+        if path == JOBS:
             if method == "POST":
                 return self._read_create(request, contract)
             if method == "GET":
                 return self._read_lookup(request)
-            return _refuse(Endpoint.OTHER, Problem.METHOD_NOT_ALLOWED, f"{method} is not for {_JOBS}: use GET or POST")
+            return _refuse(Endpoint.OTHER, Problem.METHOD_NOT_ALLOWED, f"{method} is not for {JOBS}: use GET or POST")
         prefix, _, tail = path.partition(_ONE)
         job, _, rest = tail.partition("/")
         if prefix or not job or "/" in rest:
@@ -206,7 +171,7 @@ class JobsDialect:
             token=token,
             scope=request.headers.get("authorization", ""),
             canonical=canonical_json(document),
-            fingerprint=f"sha256:{hashlib.sha256(request.body).hexdigest()}",
+            fingerprint=digest(request.body),
             operation_id=request.headers.get("x-client-operation-id"),
             refusal=refusal,
         )
@@ -239,7 +204,7 @@ class JobsDialect:
                 answer = self._job(
                     _CREATED_STATUS[contract.create_answer], reply.view, request, contract, now, request_id
                 )
-                location = ("Location", _href(request.base_url, reply.view.id))
+                location = ("Location", job_url(request.base_url, reply.view.id))
                 marks = reply.replayed and contract.idempotency.replays_marked
                 extra = (location, ("Idempotency-Replayed", "true")) if marks else (location,)
                 return msgspec.structs.replace(answer, headers=answer.headers + extra, replayed=reply.replayed)
@@ -275,7 +240,7 @@ class JobsDialect:
         return Answer(
             status=status,
             headers=tuple(headers),
-            body=_ENCODER.encode(_written(view, contract, request.base_url)),
+            body=_ENCODER.encode(job_object(view, contract, request.base_url)),
             job=view.id,
             operation=view.operation,
             remote_state=contract.status.words.tell(view.state),
@@ -288,7 +253,9 @@ class JobsDialect:
 
     def trouble(self, status: int, detail: str) -> Answer:
         slug = _TROUBLES.get(status, "server_error")
-        return Answer(status=status, headers=(_PROBLEM,), body=_problem_body(status, slug, detail), problem=slug)
+        return Answer(
+            status=status, headers=(_PROBLEM,), body=_ENCODER.encode(problem_object(status, slug, detail)), problem=slug
+        )
 
     def openapi(self, contract: Contract, base_url: str) -> dict[str, Any]:
         return describe_jobs(contract, base_url)
@@ -304,7 +271,9 @@ class JobsDialect:
         base_url: str,
     ) -> tuple[str, bytes]:
         name = kind or f"job.{view.state}"
-        return name, _ENCODER.encode({"type": name, "timestamp": _iso(now), "data": _written(view, contract, base_url)})
+        return name, _ENCODER.encode(
+            {"type": name, "timestamp": iso(now), "data": job_object(view, contract, base_url)}
+        )
 
 
 _TROUBLES: Final = {
@@ -371,57 +340,8 @@ def _read_fetch(job: str, query: str) -> Fetch:
     return Fetch(job=job, expires=int(expires) if plausible else None, signature=asked.get("signature"))
 
 
-def _href(base_url: str, job: str) -> str:
-    return f"{base_url}{_JOBS}/{job}"
-
-
-@lru_cache(maxsize=1024)
-def _iso(at: float) -> str:
-    """Return a time as ISO 8601 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _written(view: JobView, contract: Contract, base_url: str) -> _Job:
-    return _Job(
-        id=view.id,
-        status=contract.status.words.tell(view.state),
-        progress=view.progress,
-        client_reference=view.operation,
-        created_at=_iso(view.created_at),
-        updated_at=_iso(view.updated_at),
-        result=_written_result(view.id, view.result, base_url) if view.result is not None else None,
-        error=_Error(view.error.code, view.error.message) if view.error is not None else None,
-        partial_effects=view.partial_effects or msgspec.UNSET,
-    )
-
-
-def _written_result(job: str, result: ResultReference, base_url: str) -> _Inline:
-    query = f"?expires={result.expires}&signature={result.signature}" if result.signature is not None else ""
-    return _Inline(
-        href=msgspec.UNSET if result.inline is not None else f"{_href(base_url, job)}/result{query}",
-        content_type=result.content_type,
-        size=_told(result.size),
-        sha256=_told(result.sha256),
-        records=_told(result.records),
-        failed=_told(result.failed),
-        inline=msgspec.Raw(result.inline) if result.inline is not None else msgspec.UNSET,
-    )
-
-
-def _row(row: Row) -> dict[str, str]:
-    if row.id is None:
-        return {"error": row.error or ""}
-    return (
-        {"id": row.id, "status": "ok"} if row.error is None else {"id": row.id, "status": "failed", "error": row.error}
-    )
-
-
-def _told(value: Any) -> Any:
-    return msgspec.UNSET if value is None else value
-
-
 def _listed(reply: Listed, contract: Contract, request: Request, request_id: str) -> Answer:
-    jobs = [_written(view, contract, request.base_url) for view in reply.views]
+    jobs = [job_object(view, contract, request.base_url) for view in reply.views]
     only = reply.views[0] if len(reply.views) == 1 else None
     return Answer(
         status=200,
@@ -447,12 +367,6 @@ def _served(reply: Served, request_id: str) -> Answer:
     )
 
 
-def _problem_body(status: int, slug: str, detail: str) -> bytes:
-    kind = f"https://jobsworth.test/problems/{slug.replace('_', '-')}"
-    title = slug.replace("_", " ").capitalize()
-    return _ENCODER.encode({"type": kind, "title": title, "status": status, "detail": detail})
-
-
 def _problem(reply: Refused, call: Call, contract: Contract, request_id: str) -> Answer:
     status = _STATUS_OF[reply.problem]
     headers: tuple[tuple[str, str], ...] = (_PROBLEM, ("X-Request-Id", request_id))
@@ -463,7 +377,7 @@ def _problem(reply: Refused, call: Call, contract: Contract, request_id: str) ->
     return Answer(
         status=status,
         headers=headers,
-        body=_problem_body(status, reply.problem, reply.detail),
+        body=_ENCODER.encode(problem_object(status, reply.problem, reply.detail)),
         job=reply.job,
         problem=reply.problem,
         request_id=request_id,

@@ -13,7 +13,6 @@ all of them failed there is no output file, and the error file is the result. Ro
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
@@ -67,17 +66,23 @@ from fake_provider.dialects.openai_batch_document import (
     WORDS,
     describe_batches,
 )
+from fake_provider.dialects.openai_batch_objects import (
+    WINDOW_S,
+    batch_object,
+    error_object,
+    file_object,
+    result_file_id,
+    result_file_named,
+    result_line,
+    status_of,
+)
 from fake_provider.dialects.openai_batch_uploads import read_upload
-from fake_provider.facts import Endpoint
+from fake_provider.facts import Endpoint, digest
 from fake_provider.lifecycle import JobState
 from fake_provider.results import Row, canonical_json
 from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
 
 __all__ = ["DIALECT", "OpenAIBatchDialect"]
-
-_WINDOW_S: Final = 86_400
-_FINALIZING: Final = 90  # per cent: from here on the files are being written
-_RESULT_FILE: Final = re.compile(r"file-(result|errors)-([0-9a-f]{16})")
 
 _STATES: Final = {state.value: state for state in JobState}
 _STATUS_OF: Final = {
@@ -118,7 +123,7 @@ class OpenAIBatchDialect:
         cancel=CancelTerms(method=CancelMethod.POST),
         status=Status(retry_after=RetryAfter.NONE),
         result=Result(checksum=False, size=False, partial=True),
-        time_limit_s=_WINDOW_S,
+        time_limit_s=WINDOW_S,
     )
     job_prefix = "batch_"
     upload_prefix = "file-"
@@ -155,8 +160,8 @@ class OpenAIBatchDialect:
 
     def result(self, operation: str | None, rows: Sequence[Row]) -> tuple[bytes, bytes | None]:
         shuffled = sorted(rows, key=lambda row: hashlib.sha256(f"{operation} {row.id}".encode()).digest())
-        good = b"".join(_line(row) for row in shuffled if row.error is None or row.id is None)
-        bad = b"".join(_line(row) for row in shuffled if row.error is not None and row.id is not None)
+        good = b"".join(result_line(row) for row in shuffled if row.error is None or row.id is None)
+        bad = b"".join(result_line(row) for row in shuffled if row.error is not None and row.id is not None)
         return (good, bad or None) if good or not bad else (bad, None)
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -196,7 +201,9 @@ class OpenAIBatchDialect:
             case Uploaded(file=file, content=True):
                 return Answer(status=200, headers=_bytes(request_id), body=file.content, request_id=request_id)
             case Uploaded(file=file):
-                return _answer(_file(file.id, file.name, file.purpose, len(file.content), file.created_at), request_id)
+                return _answer(
+                    file_object(file.id, file.name, file.purpose, len(file.content), file.created_at), request_id
+                )
             case Served():
                 return Answer(
                     status=200,
@@ -227,7 +234,7 @@ class OpenAIBatchDialect:
         now: float,
         base_url: str,  # noqa: ARG002  no event holds a URL
     ) -> tuple[str, bytes]:
-        name = kind or f"batch.{_status(view)}"
+        name = kind or f"batch.{status_of(view)}"
         body = {"object": "event", "id": event, "type": name, "created_at": int(now), "data": {"id": view.id}}
         return name, _ENCODE(body)
 
@@ -268,10 +275,10 @@ def _wrong_method(path: str) -> Call:
 
 
 def _read_file(name: str, *, content: bool) -> Call:
-    found = _RESULT_FILE.fullmatch(name)
-    if found is None:
+    named = result_file_named(name)
+    if named is None:
         return ReadUpload(upload=name, content=content)
-    job, annex = f"batch_{found[2]}", found[1] == "errors"
+    job, annex = named
     if not content:
         return _ReadFile(job=job, annex=annex, endpoint=Endpoint.OTHER)
     return Fetch(job=job, endpoint=Endpoint.ANNEX if annex else Endpoint.RESULT)
@@ -302,7 +309,7 @@ def _read_create(request: Request, contract: Contract) -> Call:
         token=token,
         scope=request.headers.get("authorization", ""),
         canonical=canonical_json(document),
-        fingerprint=f"sha256:{hashlib.sha256(request.body).hexdigest()}",
+        fingerprint=digest(request.body),
         upload=source if isinstance(source, str) else None,
         memo={name: document.get(name) for name in ("endpoint", "completion_window", "metadata")},
         refusal=Refused(problem=problem, detail=complaint) if complaint is not None else None,
@@ -334,90 +341,12 @@ def _read_body(body: bytes) -> tuple[dict[str, Any], str | None]:
     return document, None
 
 
-def _line(row: Row) -> bytes:
-    """Write one row of a result file."""
-    if row.id is None:
-        return canonical_json({"error": {"message": row.error}}) + b"\n"
-    number = hashlib.sha256(row.id.encode()).hexdigest()[:16]
-    body: dict[str, Any]
-    if row.error is None:
-        status, body = 200, {"id": f"resp_{number}", "object": "response", "custom_id": row.id}
-    else:
-        status, body = 400, {"error": _problem(row.error, "item_failed", 400)}
-    response = {"status_code": status, "request_id": f"req_{number}", "body": body}
-    line = {"id": f"batch_req_{number}", "custom_id": row.id, "response": response, "error": None}
-    return canonical_json(line) + b"\n"
-
-
-def _status(view: JobView) -> str:
-    if view.state == JobState.RUNNING and (view.progress or 0) >= _FINALIZING:
-        return FINALIZING
-    if view.state == JobState.FAILED and view.error is not None and view.error.code == EXPIRED:
-        return EXPIRED
-    return WORDS.get(view.state, view.state)
-
-
-def _batch(view: JobView) -> tuple[str, dict[str, Any]]:
-    """Return a batch's status and the batch as written."""
-    status = _status(view)
-    memo = view.memo or {}
-    result, counts = view.result, view.counts
-    all_failed = result is not None and bool(result.records) and result.failed == result.records
-    main = _file_id(view, annex=False) if result is not None else None
-    annex = _file_id(view, annex=True) if result is not None and result.annex_size is not None else None
-    ended = int(view.updated_at)
-    error = None
-    if view.error is not None and status != EXPIRED:
-        data = [{"code": view.error.code, "line": None, "message": view.error.message, "param": None}]
-        error = {"object": "list", "data": data}
-    return status, {
-        "id": view.id,
-        "object": "batch",
-        "endpoint": memo.get("endpoint") or "",
-        "errors": error,
-        "input_file_id": view.upload or "",
-        "completion_window": memo.get("completion_window") or "24h",
-        "status": status,
-        "output_file_id": None if all_failed else main,
-        "error_file_id": main if all_failed else annex,
-        "created_at": int(view.created_at),
-        "in_progress_at": int(view.started_at) if view.started_at is not None else None,
-        "expires_at": int(view.expires_at or view.created_at + _WINDOW_S),
-        "finalizing_at": ended if status == "completed" else None,
-        "completed_at": ended if status == "completed" else None,
-        "failed_at": ended if status == "failed" else None,
-        "expired_at": ended if status == EXPIRED else None,
-        "cancelling_at": ended if status in {"cancelling", "cancelled"} else None,
-        "cancelled_at": ended if status == "cancelled" else None,
-        "request_counts": {
-            "total": counts.total if counts is not None else 0,
-            "completed": counts.succeeded if counts is not None else 0,
-            "failed": counts.failed if counts is not None else 0,
-        },
-        "metadata": memo.get("metadata"),
-    }
-
-
-def _file_id(view: JobView, *, annex: bool) -> str:
-    return f"file-{'errors' if annex else 'result'}-{view.id.removeprefix('batch_')}"
-
-
 def _told(view: JobView, request_id: str) -> Answer:
-    status, batch = _batch(view)
-    answer = _answer(batch, request_id)
-    return msgspec.structs.replace(
-        answer,
-        job=view.id,
-        operation=view.operation,
-        remote_state=status,
-        canonical_state=_STATES.get(view.state),
-        progress=view.progress,
-    )
+    return _about(view, _answer(batch_object(view), request_id))
 
 
 def _listed(reply: Listed, request_id: str) -> Answer:
-    told = [_batch(view) for view in reply.views]
-    batches = [batch for _, batch in told]
+    batches = [batch_object(view) for view in reply.views]
     page = {
         "object": "list",
         "data": batches,
@@ -426,40 +355,30 @@ def _listed(reply: Listed, request_id: str) -> Answer:
         "has_more": reply.more,
     }
     answer = _answer(page, request_id)
-    if len(reply.views) != 1:
-        return answer
-    (view,) = reply.views
+    return _about(reply.views[0], answer) if len(reply.views) == 1 else answer
+
+
+def _about(view: JobView, answer: Answer) -> Answer:
+    """Say of an answer which job it tells of, and what."""
     return msgspec.structs.replace(
         answer,
         job=view.id,
         operation=view.operation,
-        remote_state=told[0][0],
+        remote_state=status_of(view),
         canonical_state=_STATES.get(view.state),
         progress=view.progress,
     )
 
 
-def _file(name: str, filename: str, purpose: str, size: int, created_at: float) -> dict[str, Any]:
-    return {
-        "id": name,
-        "object": "file",
-        "bytes": size,
-        "created_at": int(created_at),
-        "filename": filename,
-        "purpose": purpose,
-        "status": "processed",
-    }
-
-
 def _result_file(view: JobView, request_id: str, *, annex: bool) -> Answer:
-    result, name = view.result, _file_id(view, annex=annex)
+    result, name = view.result, result_file_id(view, annex=annex)
     if result is None or (annex and result.annex_size is None):
         missing = Refused(problem=Problem.NOT_FOUND, detail=f"No such File object: {name}", job=view.id)
         return _refused(missing, request_id)
     size = (result.annex_size or 0) if annex else result.length
     kind = "error" if annex or (result.records and result.failed == result.records) else "output"
     return _answer(
-        _file(name, f"{view.id}_{kind}.jsonl", "batch_output", size, view.updated_at),
+        file_object(name, f"{view.id}_{kind}.jsonl", "batch_output", size, view.updated_at),
         request_id,
     )
 
@@ -475,13 +394,8 @@ def _bytes(request_id: str, kind: str = "application/octet-stream") -> tuple[tup
     return (("Content-Type", kind), ("x-request-id", request_id))
 
 
-def _problem(message: str, code: str, status: int) -> dict[str, Any]:
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    return {"message": message, "type": kind, "param": None, "code": code}
-
-
 def _error(message: str, code: str, status: int) -> bytes:
-    return _ENCODE({"error": _problem(message, code, status)})
+    return _ENCODE({"error": error_object(message, code, status)})
 
 
 def _allowed(path: str, contract: Contract) -> str:

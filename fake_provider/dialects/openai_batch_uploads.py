@@ -16,6 +16,7 @@ _MOST_ITEMS: Final = 50_000  # as published
 
 
 def read_upload(request: Request) -> Call:
+    """Understand an upload. A file whose lines cannot be a batch is taken all the same, with what is wrong with it."""
     if len(request.body) > MAX_BODY_BYTES:
         return Call(refusal=Refused(problem=Problem.TOO_LARGE, detail=f"a body has at most {MAX_BODY_BYTES} bytes"))
     form = _read_form(request)

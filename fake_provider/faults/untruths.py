@@ -162,7 +162,7 @@ class OtherJobForToken(Fault):
     def strike(self, course: Course) -> bool:
         if course.job is None or not isinstance(course.reply, Created) or not course.reply.replayed:
             return False
-        course.show(id=course.world.provider.alias(course.job))
+        course.show(id=course.world.provider.jobs.alias(course.job))
         return True
 
 
@@ -221,7 +221,7 @@ class JobIdReused(Fault):
         ticket = course.ticket
         if ticket is None or ticket.refused is not None or (ticket.key is not None and ticket.key.view is not None):
             return False
-        return course.world.provider.reuse_last_id()
+        return course.world.provider.jobs.reuse_last_id()
 
 
 @fault_kind

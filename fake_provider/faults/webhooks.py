@@ -174,7 +174,7 @@ class WebhookForAnotherJob(Fault):
         view = course.world.provider.view(course.job, course.now)
         other = msgspec.structs.replace(
             view,
-            id=course.world.provider.foreign_id(),
+            id=course.world.provider.jobs.foreign_id(),
             operation="somebody-elses",
             state=JobState.SUCCEEDED,
             progress=100,

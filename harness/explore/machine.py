@@ -420,6 +420,7 @@ def machine_for(
         "tally": tally or Tally(),
         "run_seed": run_seed,
         "lead": lead,
+        "__module__": f"{__name__}:made",  # it has no source: Hypothesis would read this file through to look for it
         "__doc__": f"Exploration of {getattr(factory, '__module__', '')}:{getattr(factory, '__qualname__', factory)}.",
     }
     return type("ExplorationMachine", (Machine,), attributes)

@@ -22,7 +22,7 @@ from fake_provider.addresses import Address
 from fake_provider.boundary import Boundary
 from fake_provider.contract import Contract, Result, ResultKind
 from fake_provider.effects import HostEffect, KillHost, Send, StopHost
-from fake_provider.facts import CommitPoint, Endpoint, Fate
+from fake_provider.facts import CommitPoint, Endpoint, Fate, credential_digest
 from fake_provider.faults.host import Kill, Stop
 from fake_provider.faults.kinds import Fault
 from fake_provider.faults.network import AnswerLost, RequestLost
@@ -202,7 +202,7 @@ class _Run:
                 seed=0,
                 contract=self._bounds.contract.model_dump(mode="json"),
                 timing=self._bounds.timing.model_dump(),
-                credential=f"sha256:{hashlib.sha256(_AUTHORIZATION.encode()).hexdigest()[:16]}",
+                credential=credential_digest(_AUTHORIZATION),
                 origin=_BASE_URL,
             )
         )

@@ -23,6 +23,7 @@ from fake_provider.facts import (
     RequestSent,
     ResultRead,
 )
+from fake_provider.outlook import comparable_s
 from harness.history import (
     Claimed,
     ClockSet,
@@ -83,7 +84,6 @@ _SAID: Final[dict[type[Fact], tuple[str, ...]]] = {
 
 _ENCODER: Final = msgspec.json.Encoder()
 _ID: Final = re.compile(rb"(?<![0-9a-f.])[0-9a-f]{16,}")  # not the digits of a fraction
-_DIGITS: Final = 4
 _SAME_S: Final = 0.001
 """Times that differ by less are one: the last digits of a time of day are lost when seconds are taken from it."""
 
@@ -115,11 +115,13 @@ def reaction(history: History, in_hand: bytes) -> bytes:
 
 
 def quiet_from(history: History) -> float:
-    """Return when the last thing was done, in seconds since the start; what the harness asked for at the end apart."""
+    """Return when the last thing was done, in seconds since the start; what the harness asked for at the end, and that
+    it set clocks, apart.
+    """
     done = (
         entry.at
         for entry in reversed(list(history))
-        if type(entry.fact) in _SAID and not isinstance(entry.fact, Claimed | LedgerRead)
+        if type(entry.fact) in _SAID and not isinstance(entry.fact, Claimed | ClockSet | LedgerRead)
     )
     return next(done, 0.0)
 
@@ -165,7 +167,7 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
     base = _fences(before)
     found: list[object] = []
     for entry in after:
-        fact, in_s = entry.fact, round(entry.at - at, _DIGITS) + 0.0
+        fact, in_s = entry.fact, comparable_s(entry.at - at) + 0.0
         if isinstance(fact, AnswerEnded) and fact.exchange in begun:
             begun.remove(fact.exchange)
             found.append((in_s, fact.endpoint, fact.worker, fact.fate, fact.status))
@@ -180,22 +182,31 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
 
 
 def sequel(history: History, since: int, at: float) -> Sequel:
-    """Return all that was done from a moment on. What the harness asked for at the end comes last, and what was done in
-    one instant is in no order of its own.
+    """Return all that was done from a moment on, and last what the harness asked for: the last claim about each
+    operation, whoever made it, and the ledger. What was done in one instant is in no order of its own.
     """
     before, after = _split(history, since)
     base, is_healed = _fences(before), False
-    done: list[tuple[bool, float, float | None, list[Any]]] = []
+    claims: dict[str, list[Any]] = {}
+    ledger: list[list[Any]] = []
+    done: list[tuple[float, float | None, list[Any]]] = []
     for entry in after:
-        is_healed = is_healed or isinstance(entry.fact, FaultsHealed)
-        told = _told(entry.fact, base)
-        if told is not None:
-            is_asked = isinstance(entry.fact, Claimed | LedgerRead)
-            in_s = entry.at - at
-            done.append((is_asked, round(in_s, 3), None if is_asked or is_healed else in_s, told))
-    done.sort(key=lambda each: (*each[:2], _ID.sub(b"id", _ENCODER.encode(each[3]))))
+        fact, in_s = entry.fact, entry.at - at
+        is_healed = is_healed or isinstance(fact, FaultsHealed)
+        told = _told(fact, base)
+        if told is None or (is_healed and isinstance(fact, ClockSet)):  # healing sets clocks right
+            continue
+        if isinstance(fact, Claimed):
+            claims[fact.operation] = told
+        elif isinstance(fact, LedgerRead):
+            ledger.append(told)
+        else:
+            done.append((round(in_s, 3), None if is_healed else in_s, told))
+    done.sort(key=lambda each: (each[0], _ID.sub(b"id", _ENCODER.encode(each[2]))))
     ids: dict[bytes, bytes] = {}
-    return tuple((in_s, without_ids(told, ids)) for _, _, in_s, told in done)
+    said = [(in_s, told) for _, in_s, told in done]
+    said += [(None, told) for told in (*(claims[operation] for operation in sorted(claims)), *ledger)]
+    return tuple((in_s, without_ids(told, ids)) for in_s, told in said)
 
 
 def _split(history: History, since: int) -> tuple[list[Entry], list[Entry]]:
@@ -216,6 +227,8 @@ def _told(fact: Fact, fences: dict[str, int]) -> list[Any] | None:
     values = {field: getattr(fact, field) for field in fields}
     if isinstance(fact, LeaseNoted):
         values["fence"] -= fences.get(fact.operation, 0)
+    elif isinstance(fact, Claimed):
+        del values["worker"]
     elif isinstance(fact, WorkerStarted):
         del values["life"]
     elif isinstance(fact, ResultRead):

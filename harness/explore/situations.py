@@ -10,8 +10,8 @@ counted from that moment (``attempts`` takes it). What is assumed where one plac
   do, may have counted less in the run that was made: what only the sum of both breaks is left to the audit.
 * A worker lives: of a disk that nobody looks at, nothing is known.
 * A deadline changes nothing before it passes. Where one of them comes at another time, the clients of the run that was
-  made must have been done before either, or the fault is a wrong clock that jumps over both; where it is something at
-  the provider, the whole run must have been over.
+  made must have been done before either; a clock that is set wrong must also jump over both, or over neither. Where it
+  is something at the provider, the whole run must have been over.
 """
 
 from collections import defaultdict
@@ -72,14 +72,17 @@ class _Precedent(msgspec.Struct, frozen=True):
 
 
 class _Jump(msgspec.Struct, frozen=True):
-    """The fault sets a worker's clock forward, or back: the deadlines of clients come the sooner for it."""
+    """The fault sets a worker's clock forward: deadlines come the sooner for it, or do not, where the client counts
+    them by another clock.
+    """
 
     in_s: float  # from the fault on
     ahead_s: float
 
-    def skips(self, deadline_s: float) -> bool:
-        """Whether the clock jumps over a deadline."""
-        return self.in_s < deadline_s <= self.ahead_s
+    def is_one_to(self, deadline_s: float, other_s: float, until: float) -> bool:
+        """Whether the clock jumps over both deadlines, or both are still to come when it matters no more."""
+        first, last = sorted((deadline_s, other_s))
+        return first > until + max(0.0, self.ahead_s) or self.in_s < first <= last <= self.ahead_s
 
 
 class Precedents:
@@ -153,11 +156,8 @@ class Precedents:
 
 
 def _agree(ends: tuple[float, ...], others: tuple[float, ...], until: float, jump: _Jump | None = None) -> bool:
-    sooner = max(0.0, jump.ahead_s) if jump is not None else 0.0
     return all(
-        abs(one - other) <= _SAME_S
-        or min(one, other) > until + sooner
-        or (jump is not None and jump.skips(one) and jump.skips(other))
+        abs(one - other) <= _SAME_S or (min(one, other) > until and (jump is None or jump.is_one_to(one, other, until)))
         for one, other in zip(ends, others, strict=True)
     )
 

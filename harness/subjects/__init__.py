@@ -1,6 +1,5 @@
-"""The ways to run a client under test: simulated in process, or as a process of its own."""
+"""The ways to run a client under test: simulated or patched in process, as a process, or as one-shot commands."""
 
-from harness.stage import SubjectError
 from harness.subjects.resolve import REFERENCE, Subject, resolve
 
-__all__ = ["REFERENCE", "Subject", "SubjectError", "resolve"]
+__all__ = ["REFERENCE", "Subject", "resolve"]

@@ -1,135 +1,40 @@
 """One-shot commands: the least that a client must be to be put under test.
 
 The client is a program that is run once for each operation and sees it through. What it needs is in its environment;
-what it says is the last line of its output and its exit status. A worker is the machine it runs on: killing the worker
-kills the programs that run there, and when it is started again they are run again, on the same state directory.
+what it says is the last line of its output and its exit status, which ``endings`` reads. A worker is the machine it
+runs on: killing the worker kills the programs that run there, and when it is started again they are run again, on the
+same state directory.
 """
 
 import asyncio
-import shutil
 import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from fake_provider.engine import Engine
-from fake_provider.server import Server
 from fake_provider.webhooks import Attempt
 from harness.history import (
     CommandRefused,
     ProcessReaped,
-    SecretSaid,
     WorkerEnded,
     WorkerResumed,
     WorkerStarted,
     WorkerStopped,
 )
 from harness.stage import Notebook, SubjectBroken, SubjectError, Terms
-from harness.subject import REST_STATES, Claim
-from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, Log, status_of
-from harness.subjects.reaper import the_reaper
+from harness.subject import Claim
+from harness.subjects.endings import Refusal, Unclear, read_claim
+from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, status_of
+from harness.subjects.programs import ProgramStage
 
-__all__ = ["AGAIN", "OneShotStage", "Refusal", "Unclear", "read_claim"]
-
-AGAIN: Final = 75
-"""The exit status (EX_TEMPFAIL of sysexits.h) with which a program says: not done yet, run me again."""
+__all__ = ["OneShotStage"]
 
 MAX_LINE_BYTES: Final = 1 << 16
 """The longest last line."""
 
-_REFUSED: Final = "refused"
 _CHUNK: Final = 1 << 16
-_SHOWN: Final = 120
-
-
-class Unclear(ValueError):
-    """What a program said when it ended cannot be a claim. The message says what was found and what is valid."""
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """The program would not take the request, which is right for another request under a known operation id."""
-
-    reason: str
-
-
-class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A last line in JSON: a claim whose operation is known."""
-
-    state: str
-    operation: str | None = None
-    remote_job: str | None = None
-    result_sha256: str | None = None
-    records: int | None = None
-    failed_items: int | None = None
-    explanation: str | None = None
-
-
-def read_claim(operation: str, line: str, code: int, last_words: str | None = None) -> Claim | Refusal | None:
-    """Understand how a program ended.
-
-    Args:
-        line: the last line of its output that is not blank; empty if there is none.
-        code: its exit status; negative for a signal.
-        last_words: the last line of its log, which explains an end without a claim.
-
-    Returns:
-        what it claims; that it refuses; or None if it wants to be run again.
-
-    Raises:
-        Unclear: the line is no claim, or says something else than the exit status.
-    """
-    if code == AGAIN:
-        return None
-    said = _read_line(operation, line)
-    if said is None:
-        if code == 0:
-            return Claim(operation=operation, state="succeeded")
-        explanation = f"{status_of(code)}; {last_words}" if last_words else status_of(code)
-        return Claim(operation=operation, state="failed", explanation=explanation)
-    if (code == 0) != (said.state == "succeeded"):
-        raise Unclear(
-            f"the last line of its output says {said.state} and its {status_of(code)} says "
-            f"{'succeeded' if code == 0 else 'that it did not succeed'}: 0 is for succeeded, and only for that"
-        )
-    if said.state == _REFUSED:
-        return Refusal(said.explanation or "no reason given")
-    return Claim(
-        operation=operation,
-        state=said.state,
-        remote_job=said.remote_job,
-        result_sha256=said.result_sha256,
-        records=said.records,
-        failed_items=said.failed_items,
-        explanation=said.explanation,
-    )
-
-
-def _read_line(operation: str, line: str) -> _Said | None:
-    """Return what a last line says of the operation; None if it is no claim at all."""
-    if line.startswith("{"):
-        try:
-            said = msgspec.json.decode(line, type=_Said)
-        except msgspec.DecodeError as error:
-            raise Unclear(f"the last line of its output, {_show(line)}, is no claim: {error}") from None
-        if said.operation not in {None, operation}:
-            raise Unclear(f"the last line of its output is about {said.operation!r}; it was run for {operation!r}")
-        if said.state not in REST_STATES | {_REFUSED}:
-            raise Unclear(
-                f"the last line of its output says {said.state!r}; one of {', '.join(sorted(REST_STATES))}, "
-                f"{_REFUSED}. A program that is not done ends with exit status {AGAIN}"
-            )
-        return said
-    word, _, explanation = line.partition(":")
-    if word.strip() in REST_STATES | {_REFUSED}:
-        return _Said(state=word.strip(), explanation=explanation.strip() or None)
-    return None
-
-
-def _show(line: str) -> str:
-    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")
 
 
 class _Machine:
@@ -150,42 +55,27 @@ class _Machine:
             group.signal(number)
 
 
-class OneShotStage:
+class OneShotStage(ProgramStage):
     """Machines that run one program for each operation, all with one state directory."""
 
     def __init__(self, command: Sequence[str], *, terms: Terms, notebook: Notebook) -> None:
-        self._command = tuple(command)
-        self._terms = terms
-        self._notebook = notebook
-        self._record = notebook.record
-        self._server: Server | None = None
+        super().__init__(command, terms=terms, notebook=notebook)
         self._machines: dict[str, _Machine] = {}
-        self._urls: dict[str, str] = {}
         self._turns: dict[str, asyncio.Lock] = {}  # by operation: one program at a time
         self._claims: dict[str, Claim] = {}
         self._runs: dict[asyncio.Task[None], tuple[str, str]] = {}  # worker and operation
         self._ran = 0
-        self._broken: str | None = None
-        self.logs: dict[str, Log] = {}
-        self._home = Path(tempfile.mkdtemp(prefix="jobsworth-"))
-        the_reaper().watch("dir", self._home)
         self._state_dir = self._home / "state"
         self._state_dir.mkdir()
         self._contract = self._home / "contract.json"
         self._contract.write_bytes(msgspec.json.encode(terms.contract))
-
-    def attach(self, engine: Engine) -> None:
-        """Put the engine on real sockets."""
-        self._server = Server(engine)
 
     # -- hosts
 
     async def start(self, worker: str) -> None:
         """Switch a machine on. What ran there is run again when it is told so again."""
         self._raise_if_broken()
-        assert self._server is not None
-        if worker not in self._urls:
-            self._urls[worker] = await self._server.open_port(worker)
+        await self._url_for(worker)
         machine = self._machines.setdefault(worker, _Machine())
         if machine.alive:
             raise ValueError(f"{worker} is running already")
@@ -223,10 +113,6 @@ class OneShotStage:
             machine.stopped = False
             self._record(WorkerResumed(worker=worker))
             machine.signal(signal.SIGCONT)
-
-    def set_clock(self, worker: str, ahead_s: float) -> None:
-        """Refuse: a process has the clock of its machine, which is everybody's."""
-        raise SubjectError(f"{worker} is a process: its clock, the machine's, cannot be set {ahead_s:g} s ahead")
 
     def is_living(self, worker: str) -> bool:
         """Tell whether the machine is on."""
@@ -266,10 +152,6 @@ class OneShotStage:
         """Nobody takes webhooks here."""
         return None
 
-    async def settle(self) -> None:
-        """In real time nobody can tell; but a run that proves nothing any more ends here."""
-        self._raise_if_broken()
-
     async def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002  a program knows no other end
         """Kill what still runs, and remove what was kept."""
         for machine in self._machines.values():
@@ -280,22 +162,9 @@ class OneShotStage:
             if self._runs:
                 await asyncio.wait(list(self._runs))
         finally:
-            if self._server is not None:
-                await self._server.close()
-            self._tidy()
+            await self._give_back()
 
     # -- inside
-
-    def _tidy(self) -> None:
-        shutil.rmtree(self._home, ignore_errors=True)
-        the_reaper().release("dir", self._home)
-
-    def _break(self, why: str) -> None:
-        self._broken = self._broken or why
-
-    def _raise_if_broken(self) -> None:
-        if self._broken is not None:
-            raise SubjectBroken(self._broken)
 
     async def _see_through(self, worker: str, operation: str, request: Path, done: asyncio.Future[Any]) -> None:
         """Run the program until it is done, as a scheduler would."""
@@ -322,9 +191,7 @@ class OneShotStage:
 
     async def _run(self, worker: str, machine: _Machine, operation: str, request: Path) -> Claim | Refusal | None:
         """Run the program once."""
-        log = self.logs[f"{worker}-{operation}-{len(self.logs) + 1}"] = Log(
-            self._terms.secrets, lambda: self._record(SecretSaid(worker=worker, where="log"))
-        )
+        log = self._new_log(f"{worker}-{operation}-{len(self.logs) + 1}", worker)
         group = await Group.start(self._command, self._environment(worker, operation, request), log=log)
         machine.groups.add(group)
         try:

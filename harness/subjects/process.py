@@ -7,33 +7,27 @@ Nothing is left behind, and no subject can hold the harness up: whatever it does
 
 import asyncio
 import contextlib
-import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Final
 
 import httpx2
 
-from fake_provider.engine import Engine
-from fake_provider.server import Server
 from fake_provider.webhooks import Attempt
 from harness.history import (
     CommandRefused,
     ProcessReaped,
-    SecretSaid,
     SubjectComplained,
     WorkerEnded,
     WorkerResumed,
     WorkerStarted,
     WorkerStopped,
 )
-from harness.stage import Notebook, SubjectBroken, SubjectError, Terms
+from harness.stage import Notebook, SubjectError, Terms
 from harness.subject import Capability, Claim
-from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, Log, status_of
+from harness.subjects.groups import MAX_OUTPUT_BYTES, Group, status_of
 from harness.subjects.lines import (
     PROTOCOL,
     BadLine,
@@ -52,7 +46,7 @@ from harness.subjects.lines import (
     read_line,
     write_line,
 )
-from harness.subjects.reaper import the_reaper
+from harness.subjects.programs import ProgramStage
 
 __all__ = ["Patience", "ProcessStage"]
 
@@ -106,32 +100,23 @@ class _Worker:
             self.group.process.stdin.write(line)
 
 
-class ProcessStage:
+class ProcessStage(ProgramStage):
     """Processes of one command, all with one state directory."""
 
     def __init__(
         self, command: Sequence[str], *, terms: Terms, notebook: Notebook, patience: Patience | None = None
     ) -> None:
-        self._command = tuple(command)
-        self._server: Server | None = None
-        self._terms = terms
-        self._notebook = notebook
-        self._record = notebook.record
+        super().__init__(command, terms=terms, notebook=notebook)
         self._patience = patience or Patience()
         self._workers: dict[str, _Worker] = {}
         self._gone: list[_Worker] = []  # earlier lives
         self._next_id = 0
-        self._state_dir = Path(tempfile.mkdtemp(prefix="jobsworth-"))
-        the_reaper().watch("dir", self._state_dir)
-        self._http = httpx2.AsyncClient(timeout=None, trust_env=False)
         self._background: set[asyncio.Task[None]] = set()
-        self._urls: dict[str, str] = {}
-        self._broken: str | None = None
-        self.logs: dict[str, Log] = {}
 
-    def attach(self, engine: Engine) -> None:
-        """Put the engine on real sockets."""
-        self._server = Server(engine)
+    @cached_property
+    def _http(self) -> httpx2.AsyncClient:
+        """For webhooks; made when one is to be delivered, since it reads all certificates."""
+        return httpx2.AsyncClient(timeout=None, trust_env=False)
 
     # -- hosts
 
@@ -148,7 +133,7 @@ class ProcessStage:
         if worker in self._workers:
             life += self._workers[worker].life
             self._gone.append(self._workers.pop(worker))
-        log = self.logs[f"{worker}-{life}"] = Log(self._terms.secrets, partial(self._tell_of_secret, worker))
+        log = self._new_log(f"{worker}-{life}", worker)
         environment = {"JOBSWORTH_AUTHORIZATION": self._terms.authorization}
         group = await Group.start(self._command, environment, log=log, limit=MAX_LINE_BYTES, talks=True)
         started = self._workers[worker] = _Worker(worker, life, group)
@@ -156,15 +141,13 @@ class ProcessStage:
             asyncio.create_task(self._read_output(started)),
             asyncio.create_task(self._await_end(started)),
         ]
-        assert self._server is not None
-        if worker not in self._urls:
-            self._urls[worker] = await self._server.open_port(worker)
+        base_url = await self._url_for(worker)
         command = Start(
             id=self._new_id(),
             protocol=PROTOCOL,
             worker=worker,
-            base_url=self._urls[worker],
-            state_dir=str(self._state_dir),
+            base_url=base_url,
+            state_dir=str(self._home),
             contract=self._terms.contract,
             timing=self._terms.timing,
             webhook_secrets=self._terms.webhook_secrets,
@@ -233,10 +216,6 @@ class ProcessStage:
             self._record(WorkerResumed(worker=worker.name))
             worker.group.signal(signal.SIGCONT)
 
-    def set_clock(self, worker: str, ahead_s: float) -> None:
-        """Refuse: a process has the clock of its machine, which is everybody's."""
-        raise SubjectError(f"{worker} is a process: its clock, the machine's, cannot be set {ahead_s:g} s ahead")
-
     def is_living(self, worker: str) -> bool:
         """Tell whether the process was started and has not been ended."""
         found = self._workers.get(worker)
@@ -295,10 +274,6 @@ class ProcessStage:
             return None
         return answer.status_code
 
-    async def settle(self) -> None:
-        """In real time nobody can tell; but a run that proves nothing any more ends here."""
-        self._raise_if_broken()
-
     async def close(self, *, at_once: bool = False) -> None:
         """End all workers and remove what they kept.
 
@@ -313,15 +288,13 @@ class ProcessStage:
         try:
             await asyncio.gather(*(self._end(worker) for worker in everyone))
         finally:
-            for worker in everyone:
-                worker.group.signal(signal.SIGKILL)  # children that outlived their parent
             for task in [*self._background, *(task for worker in everyone for task in worker.tasks)]:
                 task.cancel()
-            await self._http.aclose()
-            if self._server is not None:
-                await self._server.close()
-            shutil.rmtree(self._state_dir, ignore_errors=True)
-            the_reaper().release("dir", self._state_dir)
+            # Also if this is interrupted while they are asked to stop.
+            await asyncio.gather(*(worker.group.end() for worker in everyone))
+            if "_http" in vars(self):
+                await self._http.aclose()
+            await self._give_back()
 
     async def _end(self, worker: _Worker) -> None:
         if not worker.ended and worker.expected_end is None:
@@ -330,19 +303,10 @@ class ProcessStage:
                 worker.group.signal(signal.SIGCONT)
             await self._ask(worker, Stop(id=self._new_id()), self._patience.stop_s)
             await asyncio.wait({worker.tasks[-1]}, timeout=self._patience.stop_s)
-        if not worker.ended:
-            worker.group.signal(signal.SIGKILL)
+        worker.group.signal(signal.SIGKILL)  # children that outlived their parent hold its pipes open
         await asyncio.wait(worker.tasks, timeout=self._patience.stop_s)
-        await worker.group.end()
 
     # -- subjects that are out of order
-
-    def _break(self, why: str) -> None:
-        self._broken = self._broken or why
-
-    def _raise_if_broken(self) -> None:
-        if self._broken is not None:
-            raise SubjectBroken(self._broken)
 
     def _end_flood(self, worker: _Worker, why: str) -> None:
         """A worker that writes what nobody can read is ended, and the run with it."""
@@ -356,9 +320,6 @@ class ProcessStage:
         self._notebook.write(worker.name, "reply", SubjectComplained(worker=worker.name, message=message))
         if worker.bad_lines >= MAX_BAD_LINES:
             self._end_flood(worker, f"wrote {MAX_BAD_LINES} lines that are not of the protocol, the last: {message}")
-
-    def _tell_of_secret(self, worker: str) -> None:
-        self._record(SecretSaid(worker=worker, where="log"))
 
     # -- lines
 

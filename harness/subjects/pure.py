@@ -13,14 +13,15 @@ from typing import Any, Final
 import msgspec
 
 from fake_provider import wire
-from harness.subject import Claim, LeaseNote, Note, Recorded
+from harness.subject import Claim, LeaseNote, Note
+from harness.subjects.reference import recorded_note
 from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import Answer, NoAnswer
 from reference_client.client import summarise
 from reference_client.config import Terms, Timing
 from reference_client.operation import Operation, span_id
 from reference_client.steps import Step
-from reference_client.stores.encoding import lost
+from reference_client.stores.alike import lost
 from reference_client.stores.protocol import Lease, LeaseLost
 from reference_client.workflow import Collect, Rest, Send, Settle, Wait, Workflow
 
@@ -259,17 +260,4 @@ class PureReference:
 
     def _say(self, worker: str, step: Step) -> None:
         for entry in step.entries:
-            self._note(
-                worker,
-                Recorded(
-                    operation=entry.operation_id,
-                    before=entry.before,
-                    after=entry.after,
-                    entry=entry.kind,
-                    actor=entry.actor,
-                    cause=entry.cause,
-                    reason=entry.reason,
-                    remote_job=entry.remote_job_id,
-                    remote_state=entry.remote_state,
-                ),
-            )
+            self._note(worker, recorded_note(entry))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fake_provider.outlook import comparable_s
 from harness.subject import Claim, Client, Host, LeaseNote, Outlook, Recorded, Recording, Refused, WriteRefused
 from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import ProviderAdapter, RequestError
@@ -29,11 +30,26 @@ from reference_client.webhooks import EventIntake, Verifier
 from reference_client.worker import Worker
 from reference_client.workflow import Workflow
 
-__all__ = ["ReferenceSubject", "build", "build_with"]
+__all__ = ["ReferenceSubject", "build", "build_with", "recorded_note"]
 
 _DATABASE: Final = "reference_client.sqlite"
 _SUBMIT_TRIES: Final = 8
 """A store that refuses is tried again for a while, as a person or a program would."""
+
+
+def recorded_note(entry: HistoryEntry) -> Recorded:
+    """Return what the harness is told of a history entry that is durable."""
+    return Recorded(
+        operation=entry.operation_id,
+        before=entry.before,
+        after=entry.after,
+        entry=entry.kind,
+        actor=entry.actor,
+        cause=entry.cause,
+        reason=entry.reason,
+        remote_job=entry.remote_job_id,
+        remote_state=entry.remote_state,
+    )
 
 
 class _Notes:
@@ -49,19 +65,7 @@ class _Notes:
             raise StoreRefused(str(refusal)) from None
 
     async def recorded(self, entry: HistoryEntry) -> None:
-        await self._note(
-            Recorded(
-                operation=entry.operation_id,
-                before=entry.before,
-                after=entry.after,
-                entry=entry.kind,
-                actor=entry.actor,
-                cause=entry.cause,
-                reason=entry.reason,
-                remote_job=entry.remote_job_id,
-                remote_state=entry.remote_state,
-            )
-        )
+        await self._note(recorded_note(entry))
 
     async def lease(self, lease: Lease, what: str, lasts_s: float) -> None:
         await self._note(LeaseNote(operation=lease.operation_id, what=what, fence=lease.fence, lasts_s=lasts_s))
@@ -114,7 +118,7 @@ class ReferenceSubject:
         ends: dict[str, float] = {}
         for operation, owner, *times in records:
             record, deadlines = outlook(operation, now, key_lifetime_s=key_lifetime_s)
-            due = [None if at is None else round(max(0.0, at - now), 4) for at in times]
+            due = [None if at is None else comparable_s(max(0.0, at - now)) for at in times]
             state.append((record, owner, due))
             ends |= {f"{operation.operation_id} {name}": in_s for name, in_s in deadlines.items()}
         return Outlook(state=(state, waiting, self._worker.memory()), ends=ends)

@@ -1,6 +1,6 @@
 """Operations in one PostgreSQL database, for workers on several machines; psycopg 3, asynchronous.
 
-One connection, one transaction at a time: every write chains its history entries on to the one trail of the store, so
+One transaction at a time: every write chains its history entries on to the one trail of the store, so
 the writes of a store come one after the other in any case. A write takes the trail's lock first and rows afterwards;
 a claim and a renewal take one row and no other lock. So there is no order in which two of them wait for each other.
 
@@ -9,64 +9,37 @@ that clock as it was last heard, carried on by this machine's monotonic clock: i
 between an answer and the write of it.
 """
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
-import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
 from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry
-from reference_client.config import ConfigError
-from reference_client.lifecycle import WITHOUT_JOB
 from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
 from reference_client.steps import Step
-from reference_client.stores.encoding import chained, decode_command, decode_operation, encode, lost, unknown
-from reference_client.stores.postgres_schema import MIGRATIONS
+from reference_client.stores.alike import (
+    chained,
+    claimed,
+    decode_operation,
+    encode,
+    finds_job,
+    lost,
+    named_lease,
+    result_to_keep,
+    standings,
+    unknown,
+)
+from reference_client.stores.postgres_database import Connection, Database
 from reference_client.stores.protocol import (
     Claimed,
-    Given,
     Lease,
     LeaseLost,
     MakeEntry,
-    SchemaTooNew,
-    StoreError,
-    StoreRefused,
 )
 
 __all__ = ["PostgresStore"]
 
-_CONNECT_S: Final = 5
-"""A server that is there accepts within milliseconds; a worker waits no longer than this to find that it is not."""
-
-_SESSION: Final = {
-    # A worker that is frozen amid a write holds the trail's lock. The server ends its session, and the others go on.
-    "idle_in_transaction_session_timeout": "2s",
-    # Nothing here takes long by itself. Whatever waits longer than this is refused, and tried again by the worker.
-    "lock_timeout": "5s",
-    "statement_timeout": "10s",
-    # A step is durable when the commit returns, whatever the server's default is.
-    "synchronous_commit": "on",
-}
-
-_KEEPALIVE: Final[dict[str, Any]] = {
-    # A connection to a machine that is gone is noticed by the kernel, not by a call that never returns.
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,
-}
-
-_TRAIL_LOCK: Final = 0x6A6F6273  # "jobs", in ASCII
-"""First half of the key of the advisory lock; the other half is the schema's, since two schemas are two stores."""
-
-_FINAL_ERRORS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
-"""What a second try cannot better: the write breaks the store's rules, or is no write that a database can make."""
-
-_LOCK: Final = "SELECT pg_advisory_xact_lock(%(lock)s, hashtext(current_schema()))"
 _HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
 _WAITING: Final = "EXISTS (SELECT 1 FROM command c WHERE c.operation_id = %(id)s AND NOT c.taken)"
 # A volatile function in a WITH is evaluated once; everywhere else it would be evaluated again for each mention.
@@ -130,72 +103,8 @@ class PostgresStore:
     """
 
     def __init__(self, address: str) -> None:
-        try:
-            parts = conninfo_to_dict(address)
-        except psycopg.ProgrammingError as error:
-            # The message of libpq may quote the whole address.
-            raise ConfigError(f"store: that is no address of a PostgreSQL database ({type(error).__name__})") from None
-        if parts.get("password"):
-            raise ConfigError(
-                "store: the address holds a password; leave it out, and let PGPASSFILE, PGSERVICEFILE or PGPASSWORD "
-                "have it"
-            )
-        self._address = address
-        self._turn = asyncio.Lock()
-        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._database = Database(address)
         self._ahead_s: float | None = None
-
-    # the connection
-
-    async def _connected(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-        """Return a connection that is thought to work. Only for the holder of ``_turn``."""
-        connection = self._connection
-        if connection is not None and not connection.closed:
-            return connection
-        self._connection = None
-        made: psycopg.AsyncConnection[tuple[Any, ...]] = await psycopg.AsyncConnection.connect(
-            self._address, autocommit=True, connect_timeout=_CONNECT_S, application_name="jobsworth", **_KEEPALIVE
-        )
-        try:
-            for name, value in _SESSION.items():
-                await made.execute("SELECT set_config(%s, %s, false)", (name, value))
-            await self._migrate(made)
-        except BaseException:
-            await made.close()
-            raise
-        self._connection = made
-        return made
-
-    async def _migrate(self, connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> None:
-        async with connection.transaction():
-            await connection.execute(_LOCK, {"lock": _TRAIL_LOCK})  # two workers may start at the same time
-            version = 0
-            row = await (await connection.execute("SELECT to_regclass('schema_version')")).fetchone()
-            if row is not None and row[0] is not None:
-                row = await (await connection.execute("SELECT max(version) FROM schema_version")).fetchone()
-                version = row[0] if row is not None else 0
-            if version > len(MIGRATIONS):
-                raise SchemaTooNew(
-                    f"the database has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
-                )
-            for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-                await connection.execute(script)
-                await connection.execute("INSERT INTO schema_version VALUES (%s, clock_timestamp())", (number,))
-
-    @asynccontextmanager
-    async def _session(self) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
-        """Have the connection to oneself; each statement is a transaction of its own."""
-        async with self._turn:
-            with _refusals():
-                yield await self._connected()
-
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
-        """One transaction, alone at the trail: all of it is durable when this ends, or none."""
-        async with self._session() as connection, connection.transaction():
-            # By itself: what comes after it sees all that was committed before the lock was had.
-            await connection.execute(_LOCK, {"lock": _TRAIL_LOCK})
-            yield connection
 
     def _heard(self, now: float) -> None:
         self._ahead_s = now - time.monotonic()
@@ -204,17 +113,16 @@ class PostgresStore:
 
     async def now(self) -> float:
         if self._ahead_s is None:
-            async with self._session() as connection:
+            async with self._database.session() as connection:
                 row = await (await connection.execute("SELECT store_now()")).fetchone()
                 assert row is not None
                 self._heard(row[0])
                 return float(row[0])
         return time.monotonic() + self._ahead_s
 
-    async def _append(self, entries: Iterable[HistoryEntry]) -> int:
-        """Chain entries on, and return the number of the last entry in the store. Only within ``_transaction``."""
-        connection = self._connection
-        assert connection is not None
+    @staticmethod
+    async def _append(connection: Connection, entries: Iterable[HistoryEntry]) -> int:
+        """Chain entries on, and return the number of the last entry in the store. Only within a transaction."""
         row = await (await connection.execute(_HEAD)).fetchone()
         head = GENESIS if row is None else Head(*row)
         number = head.number
@@ -228,14 +136,14 @@ class PostgresStore:
 
     async def add(self, step: Step) -> Operation:
         operation = step.operation
-        async with self._transaction() as connection:
+        async with self._database.transaction() as connection:
             found = await connection.execute(
                 "SELECT record FROM operation WHERE operation_id = %s", (operation.operation_id,)
             )
             known = await found.fetchone()
             if known is not None:
                 return decode_operation(known[0])
-            number = await self._append(step.entries)
+            number = await self._append(connection, step.entries)
             await connection.execute(
                 "INSERT INTO operation (operation_id, state, version, wake_at, history_number, record)"
                 " VALUES (%s, %s, %s, store_now(), %s, %s)",
@@ -244,11 +152,11 @@ class PostgresStore:
         return operation
 
     async def load(self, operation_id: str) -> Operation:
-        async with self._session() as connection:
+        async with self._database.session() as connection:
             return await self._load(connection, operation_id)
 
     @staticmethod
-    async def _load(connection: psycopg.AsyncConnection[tuple[Any, ...]], operation_id: str) -> Operation:
+    async def _load(connection: Connection, operation_id: str) -> Operation:
         found = await connection.execute("SELECT record FROM operation WHERE operation_id = %s", (operation_id,))
         row = await found.fetchone()
         if row is None:
@@ -256,7 +164,7 @@ class PostgresStore:
         return decode_operation(row[0])
 
     async def _rows(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
-        async with self._session() as connection:
+        async with self._database.session() as connection:
             return await (await connection.execute(query, arguments)).fetchall()
 
     async def operations(self) -> Sequence[Operation]:
@@ -274,7 +182,7 @@ class PostgresStore:
         return bytes(rows[0][0]) if rows else None
 
     async def claim(self, owner: str, lease_s: float) -> Claimed | None:
-        async with self._session() as connection:
+        async with self._database.session() as connection:
             found = await connection.execute(_CLAIM, {"owner": owner, "lasts": lease_s})
             row = await found.fetchone()
         if row is None:
@@ -284,8 +192,7 @@ class PostgresStore:
         operation = decode_operation(record)
         lease = Lease(operation_id=operation.operation_id, owner=owner, fence=fence, until=until)
         # A command that was given at this very moment may be missing here: it makes the operation due at its release.
-        waiting = zip(numbers, commands, strict=True)
-        return Claimed(lease, operation, tuple(Given(number, decode_command(each)) for number, each in waiting))
+        return claimed(lease, operation, zip(numbers, commands, strict=True))
 
     async def due_in_s(self) -> float | None:
         rows = await self._rows("SELECT min(wake_at) - store_now() FROM operation WHERE wake_at IS NOT NULL")
@@ -293,8 +200,8 @@ class PostgresStore:
         return None if due_in_s is None else max(0.0, due_in_s)
 
     async def renew(self, lease: Lease, lasts_s: float) -> Lease:
-        key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "lasts": lasts_s}
-        async with self._session() as connection:
+        key = {**named_lease(lease), "lasts": lasts_s}
+        async with self._database.session() as connection:
             row = await (await connection.execute(_LOOK, key)).fetchone()
             if row is not None and row[1] < row[0] + lasts_s:
                 row = await (await connection.execute(_RENEW, key)).fetchone()
@@ -305,7 +212,7 @@ class PostgresStore:
 
     async def commit(self, lease: Lease, step: Step, *, taken: Sequence[int] = (), lasts_s: float = 0.0) -> Lease:
         try:
-            async with self._transaction() as connection:
+            async with self._database.transaction() as connection:
                 until = await self._write(connection, _KEEP, lease, step, taken, {"lasts": lasts_s})
         except LeaseLost:
             return await self._made_before(lease, step)
@@ -316,21 +223,20 @@ class PostgresStore:
     ) -> None:
         if step is not None:
             try:
-                async with self._transaction() as connection:
+                async with self._database.transaction() as connection:
                     await self._write(connection, _LEAVE, lease, step, taken, {"due": due_at})
             except LeaseLost:
                 await self._made_before(lease, step)
             return
-        async with self._transaction() as connection:
-            key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "due": due_at}
-            row = await (await connection.execute(_RELEASE, key)).fetchone()
+        async with self._database.transaction() as connection:
+            row = await (await connection.execute(_RELEASE, {**named_lease(lease), "due": due_at})).fetchone()
             if row is None:
                 raise lost(lease)
             self._heard(row[0])
 
     async def _write(
         self,
-        connection: psycopg.AsyncConnection[tuple[Any, ...]],
+        connection: Connection,
         statement: str,
         lease: Lease,
         step: Step,
@@ -339,23 +245,22 @@ class PostgresStore:
     ) -> Any:
         """Make a step, and return until when the lease lasts."""
         operation = step.operation
-        number = await self._append(step.entries)
+        number = await self._append(connection, step.entries)
         if taken:
             await connection.execute("UPDATE command SET taken = true WHERE number = ANY(%s)", (list(taken),))
-        if operation.remote_job_id is not None and any(entry.before in WITHOUT_JOB for entry in step.entries):
+        if finds_job(step):
             await self._tell_kept_events(connection, operation)
-        if step.result is not None and operation.collected is not None and operation.collected.location == "store":
+        result = result_to_keep(step)
+        if result is not None:
             await connection.execute(
                 "INSERT INTO result VALUES (%s, %s) ON CONFLICT (operation_id) DO UPDATE SET body = EXCLUDED.body",
-                (operation.operation_id, step.result),
+                (operation.operation_id, result),
             )
         row = await (
             await connection.execute(
                 statement,
                 {
-                    "id": lease.operation_id,
-                    "owner": lease.owner,
-                    "fence": lease.fence,
+                    **named_lease(lease),
                     "state": operation.state,
                     "version": operation.version,
                     "job": _job(operation.remote_job_id),
@@ -378,7 +283,7 @@ class PostgresStore:
         return lease if rows[0][0] is None else msgspec.structs.replace(lease, until=rows[0][0])
 
     @staticmethod
-    async def _tell_kept_events(connection: psycopg.AsyncConnection[tuple[Any, ...]], operation: Operation) -> None:
+    async def _tell_kept_events(connection: Connection, operation: Operation) -> None:
         """Hand over the events that came before the job had an operation."""
         await connection.execute(
             "WITH kept AS (UPDATE event SET operation_id = %(id)s WHERE remote_job_id = %(job)s"
@@ -388,12 +293,12 @@ class PostgresStore:
         )
 
     async def give(self, operation_id: str, command: Command, make_entry: MakeEntry) -> HistoryEntry:
-        async with self._transaction() as connection:
+        async with self._database.transaction() as connection:
             return await self._give(connection, await self._load(connection, operation_id), command, make_entry)
 
     async def _give(
         self,
-        connection: psycopg.AsyncConnection[tuple[Any, ...]],
+        connection: Connection,
         operation: Operation,
         command: Command,
         make_entry: MakeEntry,
@@ -401,7 +306,7 @@ class PostgresStore:
         row = await (await connection.execute("SELECT store_now()")).fetchone()
         assert row is not None
         entry = make_entry(operation, row[0])
-        number = await self._append((entry,))
+        number = await self._append(connection, (entry,))
         await connection.execute(
             "INSERT INTO command (operation_id, command) VALUES (%s, %s)", (operation.operation_id, encode(command))
         )
@@ -413,7 +318,7 @@ class PostgresStore:
         return entry
 
     async def take_event(self, notice: EventNotice, make_entry: MakeEntry) -> HistoryEntry | None:
-        async with self._transaction() as connection:
+        async with self._database.transaction() as connection:
             found = await connection.execute(
                 "SELECT record FROM operation WHERE remote_job_id = %s ORDER BY operation_id LIMIT 1",
                 (_job(notice.remote_job_id),),
@@ -440,37 +345,16 @@ class PostgresStore:
 
     async def standing(self) -> Sequence[Standing]:
         rows = await self._rows("SELECT operation_id, state, history_number, record FROM operation")
-        return [
-            Standing(operation_id, state, decode_operation(record).state, number)
-            for operation_id, state, number, record in rows
-        ]
+        return standings(rows)
 
     async def head(self) -> Head:
         rows = await self._rows(_HEAD)
         return Head(*rows[0]) if rows else GENESIS
 
     async def close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
-            self._connection = None
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn what PostgreSQL says into what a store says."""
-    try:
-        yield
-    except _FINAL_ERRORS as error:
-        raise StoreError(f"the store's own rules forbid this: {_one_line(error)}") from error
-    except (psycopg.Error, OSError) as error:
-        raise StoreRefused(f"PostgreSQL: {_one_line(error)}") from error
+        await self._database.close()
 
 
 def _job(job_id: str | None) -> bytes | None:
     """Return a job id as it is kept: whatever a provider wrote, which may be what no text column takes."""
     return None if job_id is None else job_id.encode()
-
-
-def _one_line(error: Exception) -> str:
-    message = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    return message or " ".join(str(error).split()) or type(error).__name__

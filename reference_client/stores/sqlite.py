@@ -8,82 +8,37 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from reference_client.audit import GENESIS, Head, Link, Standing, decode_entry
-from reference_client.lifecycle import WITHOUT_JOB
 from reference_client.operation import Command, EventNotice, HistoryEntry, Operation
 from reference_client.steps import Step
-from reference_client.stores.encoding import chained, decode_command, decode_operation, encode, lost, unknown
+from reference_client.stores.alike import (
+    chained,
+    claimed,
+    decode_command,
+    decode_operation,
+    encode,
+    finds_job,
+    lost,
+    named_lease,
+    result_to_keep,
+    standings,
+    unknown,
+)
 from reference_client.stores.protocol import (
     Claimed,
-    Given,
     Lease,
     LeaseLost,
     MakeEntry,
-    SchemaTooNew,
-    StoreError,
-    StoreRefused,
 )
+from reference_client.stores.sqlite_database import REFUSALS, connected, immediate
 
-__all__ = ["MIGRATIONS", "SQLiteStore"]
+__all__ = ["SQLiteStore"]
 
-MIGRATIONS: Final = (
-    """
-    CREATE TABLE history (
-        number INTEGER PRIMARY KEY, operation_id TEXT NOT NULL, before TEXT, after TEXT NOT NULL,
-        entry BLOB NOT NULL, hash TEXT NOT NULL
-    );
-    CREATE INDEX history_by_operation ON history (operation_id, number);
-    CREATE TRIGGER history_goes_on BEFORE INSERT ON history
-        WHEN NEW.number <> (SELECT coalesce(max(number), 0) + 1 FROM history)
-        BEGIN SELECT RAISE(ABORT, 'history is append-only: the next entry comes after the last'); END;
-    CREATE TRIGGER history_is_not_edited BEFORE UPDATE ON history
-        BEGIN SELECT RAISE(ABORT, 'history is append-only: an entry is never edited'); END;
-    CREATE TRIGGER history_is_not_deleted BEFORE DELETE ON history
-        BEGIN SELECT RAISE(ABORT, 'history is append-only: an entry is never deleted'); END;
-
-    CREATE TABLE operation (
-        operation_id TEXT PRIMARY KEY, state TEXT NOT NULL, version INTEGER NOT NULL, remote_job_id TEXT,
-        wake_at REAL, lease_owner TEXT, lease_fence INTEGER NOT NULL DEFAULT 0,
-        lease_until REAL, history_number INTEGER NOT NULL, record BLOB NOT NULL
-    ) WITHOUT ROWID;
-    CREATE INDEX operation_by_wake ON operation (wake_at) WHERE wake_at IS NOT NULL;
-    CREATE INDEX operation_by_job ON operation (remote_job_id) WHERE remote_job_id IS NOT NULL;
-    CREATE TRIGGER operation_starts_with_history BEFORE INSERT ON operation
-        WHEN NOT EXISTS (SELECT 1 FROM history WHERE number = NEW.history_number
-                         AND operation_id = NEW.operation_id AND before IS NULL AND after = NEW.state)
-        OR EXISTS (SELECT 1 FROM operation WHERE operation_id = NEW.operation_id)  -- INSERT OR REPLACE
-        BEGIN SELECT RAISE(ABORT, 'an operation starts with a history entry'); END;
-    CREATE TRIGGER operation_goes_on BEFORE UPDATE ON operation
-        WHEN NEW.operation_id <> OLD.operation_id OR NEW.history_number < OLD.history_number
-            OR NEW.lease_fence < OLD.lease_fence
-        BEGIN SELECT RAISE(ABORT, 'an operation keeps its id, and its history and fence only go on'); END;
-    CREATE TRIGGER operation_moves_with_history BEFORE UPDATE ON operation
-        WHEN NEW.state <> OLD.state AND NOT EXISTS (
-            SELECT 1 FROM history WHERE operation_id = NEW.operation_id AND number > OLD.history_number
-            AND number <= NEW.history_number AND before = OLD.state AND after = NEW.state)
-        BEGIN SELECT RAISE(ABORT, 'a state changes only with a history entry'); END;
-    CREATE TRIGGER operation_is_not_deleted BEFORE DELETE ON operation
-        BEGIN SELECT RAISE(ABORT, 'an operation is never deleted'); END;
-
-    CREATE TABLE command (
-        number INTEGER PRIMARY KEY, operation_id TEXT NOT NULL, command BLOB NOT NULL, taken INTEGER NOT NULL DEFAULT 0
-    );
-    CREATE INDEX command_waiting ON command (operation_id, number) WHERE taken = 0;
-    CREATE TABLE event (event_id TEXT PRIMARY KEY, remote_job_id TEXT NOT NULL, notice BLOB NOT NULL,
-                        operation_id TEXT) WITHOUT ROWID;
-    CREATE INDEX event_without_operation ON event (remote_job_id) WHERE operation_id IS NULL;
-    CREATE TABLE result (operation_id TEXT PRIMARY KEY, body BLOB NOT NULL);
-    """,
-)
-"""What brings a store from each schema version to the next."""
-
-_IN_MEMORY: Final = ":memory:"
 _HEAD: Final = "SELECT number, hash FROM history ORDER BY number DESC LIMIT 1"
 _WAITING: Final = "EXISTS (SELECT 1 FROM command c WHERE c.operation_id = :id AND c.taken = 0)"
 
@@ -129,22 +84,12 @@ class SQLiteStore:
 
     def __init__(self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = 2.0) -> None:
         self._now = now
-        try:
-            self._db = sqlite3.connect(str(path), timeout=busy_timeout_s, isolation_level=None, cached_statements=256)
-        except sqlite3.Error as error:
-            raise StoreRefused(f"{path}: {error}") from None
-        with _REFUSALS:
-            if str(path) == _IN_MEMORY:
-                self._db.deserialize(_blank())
-            else:
-                self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            _migrate(self._db, str(path))
+        self._db = connected(str(path), busy_timeout_s)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: all of it is durable when this ends, or none."""
-        with _REFUSALS, _immediate(self._db):
+        with REFUSALS, immediate(self._db):
             yield self._db
 
     def _append(self, entries: Iterable[HistoryEntry]) -> int:
@@ -188,7 +133,7 @@ class SQLiteStore:
         return operation
 
     async def load(self, operation_id: str) -> Operation:
-        with _REFUSALS:
+        with REFUSALS:
             return self._load(operation_id)
 
     def _load(self, operation_id: str) -> Operation:
@@ -198,7 +143,7 @@ class SQLiteStore:
         return decode_operation(row[0])
 
     async def operations(self) -> Sequence[Operation]:
-        with _REFUSALS:
+        with REFUSALS:
             rows = self._db.execute("SELECT record FROM operation ORDER BY operation_id").fetchall()
         return [decode_operation(record) for (record,) in rows]
 
@@ -215,7 +160,7 @@ class SQLiteStore:
         return [(decode_operation(record), *lease) for record, *lease in rows], [*commands, *events]
 
     async def history(self, operation_id: str) -> Sequence[HistoryEntry]:
-        with _REFUSALS:
+        with REFUSALS:
             self._load(operation_id)
             rows = self._db.execute(
                 "SELECT entry FROM history WHERE operation_id = ? ORDER BY number", (operation_id,)
@@ -223,13 +168,13 @@ class SQLiteStore:
         return [decode_entry(entry) for (entry,) in rows]
 
     async def result(self, operation_id: str) -> bytes | None:
-        with _REFUSALS:
+        with REFUSALS:
             row = self._db.execute("SELECT body FROM result WHERE operation_id = ?", (operation_id,)).fetchone()
         return None if row is None else bytes(row[0])
 
     async def claim(self, owner: str, lease_s: float) -> Claimed | None:
         now = self._now()
-        with _REFUSALS:
+        with REFUSALS:
             # Looking costs no write lock; most looks find nothing.
             due = self._db.execute("SELECT 1 FROM operation WHERE wake_at <= ? LIMIT 1", (now,)).fetchone()
         if due is None:
@@ -245,17 +190,17 @@ class SQLiteStore:
                 (operation.operation_id,),
             ).fetchall()
         lease = Lease(operation_id=operation.operation_id, owner=owner, fence=row[1], until=now + lease_s)
-        return Claimed(lease, operation, tuple(Given(number, decode_command(each)) for number, each in waiting))
+        return claimed(lease, operation, waiting)
 
     async def due_in_s(self) -> float | None:
-        with _REFUSALS:
+        with REFUSALS:
             (wake_at,) = self._db.execute("SELECT min(wake_at) FROM operation WHERE wake_at IS NOT NULL").fetchone()
         return None if wake_at is None else max(0.0, wake_at - self._now())
 
     async def renew(self, lease: Lease, lasts_s: float) -> Lease:
         now = self._now()
-        key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": now}
-        with _REFUSALS:
+        key = {**named_lease(lease), "now": now}
+        with REFUSALS:
             row = self._db.execute(f"SELECT lease_until FROM operation WHERE {_FENCED}", key).fetchone()  # noqa: S608
         if row is None:
             raise lost(lease)
@@ -290,8 +235,8 @@ class SQLiteStore:
                 self._made_before(lease, step)
             return
         with self._transaction() as db:
-            key = {"id": lease.operation_id, "owner": lease.owner, "fence": lease.fence, "now": self._now()}
-            if db.execute(_RELEASE, {**key, "due": due_at}).fetchone() is None:
+            told = {**named_lease(lease), "now": self._now(), "due": due_at}
+            if db.execute(_RELEASE, told).fetchone() is None:
                 raise lost(lease)
 
     def _write(
@@ -301,16 +246,15 @@ class SQLiteStore:
         number = self._append(step.entries)
         for each in taken:
             db.execute("UPDATE command SET taken = 1 WHERE number = ?", (each,))
-        if operation.remote_job_id is not None and any(entry.before in WITHOUT_JOB for entry in step.entries):
+        if finds_job(step):
             self._tell_kept_events(operation)
-        if step.result is not None and operation.collected is not None and operation.collected.location == "store":
-            db.execute("INSERT OR REPLACE INTO result VALUES (?, ?)", (operation.operation_id, step.result))
+        result = result_to_keep(step)
+        if result is not None:
+            db.execute("INSERT OR REPLACE INTO result VALUES (?, ?)", (operation.operation_id, result))
         row = db.execute(
             statement,
             {
-                "id": lease.operation_id,
-                "owner": lease.owner,
-                "fence": lease.fence,
+                **named_lease(lease),
                 "now": self._now(),
                 "state": operation.state,
                 "version": operation.version,
@@ -328,7 +272,7 @@ class SQLiteStore:
     def _made_before(self, lease: Lease, step: Step) -> Lease:
         """Return if this very step is on record, made under this lease. Raises: LeaseLost."""
         key = (lease.operation_id, lease.fence, step.operation.version, encode(step.operation))
-        with _REFUSALS:
+        with REFUSALS:
             row = self._db.execute(_MADE, key).fetchone()
         if row is None:
             raise lost(lease)
@@ -384,7 +328,7 @@ class SQLiteStore:
             return self._give(operation, notice, make_entry)
 
     async def links(self) -> Sequence[Link]:
-        with _REFUSALS:
+        with REFUSALS:
             rows = self._db.execute(
                 "SELECT number, operation_id, before, after, CAST(entry AS BLOB), CAST(hash AS TEXT)"
                 " FROM history ORDER BY number"
@@ -392,79 +336,14 @@ class SQLiteStore:
         return [Link(*row) for row in rows]
 
     async def standing(self) -> Sequence[Standing]:
-        with _REFUSALS:
+        with REFUSALS:
             rows = self._db.execute("SELECT operation_id, state, history_number, record FROM operation").fetchall()
-        return [
-            Standing(operation_id, state, decode_operation(record).state, number)
-            for operation_id, state, number, record in rows
-        ]
+        return standings(rows)
 
     async def head(self) -> Head:
-        with _REFUSALS:
+        with REFUSALS:
             row = self._db.execute(_HEAD).fetchone()
         return GENESIS if row is None else Head(*row)
 
     async def close(self) -> None:
         self._db.close()
-
-
-@cache
-def _blank() -> bytes:
-    """A database with its schema and nothing in it: one in memory would take longer to be made than to live."""
-    db = sqlite3.connect(_IN_MEMORY, isolation_level=None)
-    _migrate(db, _IN_MEMORY)
-    return db.serialize()
-
-
-def _migrate(db: sqlite3.Connection, path: str) -> None:
-    # Looking costs no write lock: a worker can start while another holds it.
-    if db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),):
-        return
-    with _immediate(db):
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise SchemaTooNew(
-                f"{path} has schema version {version}; this program knows versions up to {len(MIGRATIONS)}"
-            )
-        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-            for statement in _statements(script):
-                db.execute(statement)
-            db.execute(f"PRAGMA user_version = {number}")
-
-
-@contextmanager
-def _immediate(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-class _Refusals:
-    """Turns what SQLite says into what a store says."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.IntegrityError):
-            raise StoreError(f"the store's own rules forbid this write: {error}") from error
-        if isinstance(error, sqlite3.Error):
-            raise StoreRefused(f"SQLite: {error}") from error
-
-
-_REFUSALS: Final = _Refusals()  # it keeps nothing, and one serves all: every read and write passes through
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Split a script without committing the transaction it runs in, as ``executescript`` would."""
-    pending = ""
-    for line in script.splitlines():
-        pending += line + "\n"
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""

@@ -39,8 +39,8 @@ from reference_client.stores.opening import open_store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fake_provider.books import LedgerLine
     from fake_provider.engine import Attempt
-    from fake_provider.provider import LedgerLine
     from reference_client.operation import HistoryEntry, Operation
 
 SEED = 3

@@ -1,25 +1,19 @@
 """The page in a browser: it renders, it can be filtered, linked into and used by keyboard, and nothing leaves it."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.select import Select
 
 from harness.report.html import Shown, page, write
 from harness.report.machine import report_of
 from harness.runner import run
 from harness.subjects import resolve
 from scenarios.loading import find, load_catalogue
+from tests.end_to_end.browser import DOWN, END, ENTER, ESCAPE, HOME, TAB, UP, Browser, chromium
 from tests.harness.hostile import hostile_run
 
 LOOP = "tests.broken_clients.script_with_a_while_loop:build"
@@ -38,76 +32,12 @@ def programs() -> tuple[str, str]:
     return browser, driver
 
 
-class Browser:
-    """Chromium, with what it logs and what it asks the network for."""
-
-    def __init__(self, driver: webdriver.Chrome) -> None:
-        self.driver = driver
-
-    def open(self, path: Path, address: str = "") -> "Browser":
-        self.driver.get("about:blank")
-        self.logged()
-        self.requests()
-        self.driver.get(f"{path.as_uri()}#{address}")
-        return self
-
-    def js(self, script: str) -> Any:
-        return self.driver.execute_script(script)
-
-    def one(self, selector: str) -> WebElement:
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def texts(self, selector: str) -> list[str]:
-        return [element.text for element in self.all(selector)]
-
-    def shown(self, selector: str) -> list[str]:
-        return [element.text for element in self.all(selector) if element.is_displayed()]
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
-            self.settle()
-
-    def click(self, what: str | WebElement) -> None:
-        (self.one(what) if isinstance(what, str) else what).click()
-        self.settle()
-
-    def back(self) -> None:
-        self.driver.back()
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait for what the page does after it was touched: a new address is told of by an event, which comes later."""
-        self.driver.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 0))")
-
-    def focused(self, script: str = "dataset.facts") -> Any:
-        return self.js(f"return document.activeElement.{script}")
-
-    def address(self) -> str:
-        return str(self.js("return location.hash"))
-
-    def logged(self) -> list[str]:
-        return [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
-
-    def requests(self) -> set[str]:
-        """What was asked for since this was asked last: the schemes, and the paths of files."""
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
-        return {
-            event["params"]["request"]["url"].partition("#")[0]
-            for event in events
-            if event["method"] == "Network.requestWillBeSent"
-        }
-
-
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     binary, driver = programs()
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for argument in (
+    with chromium(
+        binary,
+        driver,
         "--headless",
         "--no-sandbox",  # for those who test as root; what it opens is our own
         "--disable-gpu",
@@ -119,14 +49,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         "--disable-dev-shm-usage",
         "--window-size=1440,1000",
         f"--user-data-dir={tmp_path_factory.mktemp('browser')}",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=Service(driver))
-    try:
-        yield Browser(chrome)
-    finally:
-        chrome.quit()
+    ) as shown:
+        yield shown
 
 
 def made(runs: list[Shown], folder: Path) -> Path:
@@ -248,13 +172,13 @@ def test_a_finding_is_pinned_to_the_facts_that_prove_it(quiet: Browser, ordinary
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_light_and_in_dark(quiet: Browser, ordinary: Path, scheme: str) -> None:
     """WCAG 2.2 asks for a contrast of 4.5."""
-    emulate = quiet.driver.execute_cdp_cmd
-    emulate("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    emulate = partial(quiet.protocol, "Emulation.setEmulatedMedia")
+    emulate(features=[{"name": "prefers-color-scheme", "value": scheme}])
     try:
         quiet.open(ordinary, FAILED)
         worst = quiet.js(CONTRASTS)
     finally:
-        emulate("Emulation.setEmulatedMedia", {"features": []})
+        emulate(features=[])
     assert [told for told in worst if told["contrast"] < 4.5] == []
     assert len(worst) > 20
 
@@ -291,9 +215,9 @@ return told;
 def test_the_theme_can_be_chosen_against_the_system(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary)
     ground = "return getComputedStyle(document.documentElement).backgroundColor"
-    Select(quiet.one("#theme")).select_by_value("light")
+    quiet.one("#theme").choose("light")
     light = quiet.js(ground)
-    Select(quiet.one("#theme")).select_by_value("dark")
+    quiet.one("#theme").choose("dark")
     assert quiet.js(ground) != light
 
 
@@ -313,7 +237,7 @@ def test_a_filter_leaves_the_runs_that_match(
     quiet: Browser, ordinary: Path, name: str, value: str, left: list[str]
 ) -> None:
     quiet.open(ordinary)
-    Select(quiet.one(f"#filters [name={name}]")).select_by_visible_text(value)
+    quiet.one(f"#filters [name={name}]").choose(value)
     assert quiet.shown("#runs tbody .name") == left
     assert quiet.one("#matches").text == "1 of 6 runs"
     assert f"{name}={value}" in quiet.address()
@@ -321,7 +245,7 @@ def test_a_filter_leaves_the_runs_that_match(
 
 def test_text_is_looked_for_in_all_that_a_run_tells(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary)
-    quiet.one("#filters [name=q]").send_keys("frozen TIMERS")
+    quiet.one("#filters [name=q]").type("frozen TIMERS")
     assert quiet.shown("#runs tbody .name") == ["stale-lease"]
     quiet.click("#filters [type=reset]")
     assert len(quiet.shown("#runs tbody .name")) == len(STORIES)
@@ -339,7 +263,7 @@ def test_filters_outlive_a_visit_to_a_run_and_guide_from_one_to_the_next(quiet: 
     names = quiet.shown("#runs tbody .name")
     quiet.click(f"#runs tr:not([hidden]) [data-run='{quiet.js(FIRST)}']")
     assert f"1 of {len(names)}" in quiet.one(".steps").text
-    quiet.press(Keys.ESCAPE)
+    quiet.press(ESCAPE)
     assert quiet.shown("#runs tbody .name") == names
 
 
@@ -348,11 +272,11 @@ FIRST = "return document.querySelector('#runs [data-run]:not(.unmatched)').datas
 
 def test_in_a_run_one_worker_can_be_followed_and_words_found(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary, "run=stale-lease/simulated")
-    Select(quiet.one("#run-worker")).select_by_value("w2")
+    quiet.one("#run-worker").choose("w2")
     dim = quiet.texts(".row.dim .who")
     assert "w1" in dim
     assert "w2" not in dim
-    quiet.one("#run-q").send_keys("lease")
+    quiet.one("#run-q").type("lease")
     hits = quiet.texts(".row.hit .said")
     assert len(hits) >= 2
     assert all("lease" in said for said in hits)
@@ -381,7 +305,7 @@ def test_a_link_to_a_fact_the_story_leaves_out_shows_every_fact(quiet: Browser, 
 
 def test_a_link_to_what_is_not_there_shows_the_table(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary, "run=no-such-run&fact=x")
-    assert quiet.one("#overview").is_displayed()
+    assert quiet.one("#overview").is_displayed
 
 
 def test_a_fact_named_in_a_finding_is_one_click_away(quiet: Browser, ordinary: Path) -> None:
@@ -397,7 +321,7 @@ def test_the_browsers_own_back_button_goes_back(quiet: Browser, ordinary: Path) 
     quiet.open(ordinary)
     quiet.click("#runs .cell.is-fail")
     quiet.back()
-    assert quiet.one("#overview").is_displayed()
+    assert quiet.one("#overview").is_displayed
 
 
 # -- keyboard
@@ -405,34 +329,34 @@ def test_the_browsers_own_back_button_goes_back(quiet: Browser, ordinary: Path) 
 
 def test_all_of_it_can_be_done_by_keyboard(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary)
-    quiet.press(Keys.TAB)
+    quiet.press(TAB)
     assert quiet.focused("id") == "skip"
-    quiet.press(Keys.ENTER)
+    quiet.press(ENTER)
     assert quiet.focused("id") == "main"
     quiet.js("document.querySelector('#runs .cell.is-fail').focus()")
-    quiet.press(Keys.ENTER)
+    quiet.press(ENTER)
     assert quiet.focused("id") == "run-title"
     for _ in range(40):
-        quiet.press(Keys.TAB)
+        quiet.press(TAB)
         if "row" in quiet.focused("className").split():
             break
     assert quiet.focused() == "0"
-    quiet.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    quiet.press(DOWN, DOWN)
     assert quiet.focused() == "2"
-    quiet.press(Keys.ARROW_UP)
+    quiet.press(UP)
     assert quiet.focused() == "1"
-    quiet.press(Keys.ENTER)
+    quiet.press(ENTER)
     assert "worker_started" in quiet.one(".row.open .details").text
     quiet.press("n")
     assert "mark-finding" in quiet.focused("className")
-    quiet.press(Keys.END)
+    quiet.press(END)
     last = quiet.focused()
-    quiet.press(Keys.ARROW_DOWN)
+    quiet.press(DOWN)
     assert quiet.focused() == last
-    quiet.press(Keys.HOME)
+    quiet.press(HOME)
     assert quiet.focused() == "0"
-    quiet.press(Keys.ESCAPE)
-    assert quiet.one("#overview").is_displayed()
+    quiet.press(ESCAPE)
+    assert quiet.one("#overview").is_displayed
     assert "is-fail" in quiet.focused("className")
 
 
@@ -440,10 +364,10 @@ def test_everything_that_takes_input_has_a_name(quiet: Browser, ordinary: Path) 
     for address in ("", FAILED):
         quiet.open(ordinary, address)
         for control in quiet.all("input, select, button, a"):
-            if control.is_displayed():
-                assert control.accessible_name.strip(), control.get_attribute("outerHTML")
+            if control.is_displayed:
+                assert control.accessible_name.strip(), control.html
         assert len(quiet.all("main")) == 1
-        assert len([heading for heading in quiet.all("h1, h2") if heading.is_displayed()]) == 1
+        assert len([heading for heading in quiet.all("h1, h2") if heading.is_displayed]) == 1
 
 
 # -- hostile
@@ -464,7 +388,7 @@ def test_what_a_hostile_client_says_is_text_and_nothing_else(quiet: Browser, tmp
 
 def test_a_hostile_search_is_text_too(quiet: Browser, ordinary: Path) -> None:
     quiet.open(ordinary, "run=stale-lease/simulated")
-    quiet.one("#run-q").send_keys("<img src=x onerror=alert(1)>")
+    quiet.one("#run-q").type("<img src=x onerror=alert(1)>")
     assert quiet.all("img") == []
 
 
@@ -498,13 +422,12 @@ def test_a_page_with_the_whole_catalogue_twice_answers_at_once(quiet: Browser, t
 
 
 def test_a_run_on_a_narrow_screen_shows_its_words_first(quiet: Browser, ordinary: Path) -> None:
-    metrics = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    quiet.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    quiet.protocol("Emulation.setDeviceMetricsOverride", width=420, height=900, deviceScaleFactor=1, mobile=False)
     try:
         quiet.open(ordinary, "run=stale-lease/simulated")
         right = quiet.js("return document.querySelector('.row .words').getBoundingClientRect().right")
         page_width = quiet.js("return document.documentElement.scrollWidth")
     finally:
-        quiet.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        quiet.protocol("Emulation.clearDeviceMetricsOverride")
     assert right <= 420
     assert page_width <= 420

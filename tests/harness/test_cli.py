@@ -456,6 +456,18 @@ def test_help_needs_none_of_the_machinery() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_run_in_virtual_time_loads_no_server() -> None:
+    code = (
+        "import sys\n"
+        "from harness.runner import run\n"
+        "from harness.subjects import resolve\n"
+        "from scenarios.loading import find\n"
+        "print(run(find('happy-path'), resolve()).outcome.verdict, 'aiohttp' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
+    assert done.stdout.strip() == "pass False"
+
+
 def test_a_locale_without_arrows_gets_them_spelt_out() -> None:
     code = "from harness.cli import main; main()"
     done = subprocess.run(  # noqa: S603

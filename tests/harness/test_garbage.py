@@ -1,11 +1,12 @@
 """The garbage collector is kept out of the way of runs."""
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
 from harness.garbage import heap_set_aside
-from harness.runner import run
+from harness.runner import Job, run, run_many
 from harness.subjects import resolve
 from scenarios.loading import find
 
@@ -32,17 +33,32 @@ def test_what_somebody_else_has_frozen_stays_frozen() -> None:
         gc.unfreeze()
 
 
-def test_every_run_is_made_so() -> None:
-    seen = []
+class Collections:
+    """At each collection: whether the heap was frozen, and after how many more a full one would be considered."""
 
-    def look(_phase: str, _info: dict[str, int]) -> None:
-        seen.append(gc.get_freeze_count() > 0)
+    def __init__(self) -> None:
+        self.seen: list[tuple[bool, int]] = []
 
-    gc.callbacks.append(look)
-    try:
-        before = len(seen)
-        for _ in range(3):
-            run(find("happy-path"), resolve())
-    finally:
-        gc.callbacks.remove(look)
-    assert any(seen[before:])
+    def __call__(self, _phase: str, _info: dict[str, int]) -> None:
+        self.seen.append((gc.get_freeze_count() > 0, gc.get_threshold()[2]))
+
+
+@pytest.fixture
+def collections() -> Iterator[Collections]:
+    collections = Collections()
+    gc.callbacks.append(collections)
+    yield collections
+    gc.callbacks.remove(collections)
+
+
+def test_runs_at_a_stretch_are_made_with_the_heap_set_aside(collections: Collections) -> None:
+    run_many([Job(scenario=find("happy-path"), subject=resolve(), mode="simulated")] * 3)
+    assert any(frozen for frozen, _ in collections.seen)
+
+
+def test_a_single_run_is_made_without_full_collections_and_freezes_nothing(collections: Collections) -> None:
+    before = gc.get_threshold()
+    run(find("happy-path"), resolve())
+    assert any(after > 1_000_000 for _, after in collections.seen)
+    assert not any(frozen for frozen, _ in collections.seen)
+    assert gc.get_threshold() == before

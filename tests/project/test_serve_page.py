@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_provider import answering, control, factlog, provider, server, sessions, uploads, webhooks, wire, work
+from fake_provider import answering, books, control, factlog, server, sessions, uploads, webhooks, wire, work
 from fake_provider.faults import plan
 
 PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def test_the_limits_are_those_that_hold() -> None:
     rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", PAGE.partition("## Limits")[2], re.MULTILINE)
     assert {what: figure for what, figure, _ in rows[1:]} == {
         "a request body": f"{wire.MAX_BODY_BYTES >> 20} MiB",
-        "jobs in one session": f"{provider.MAX_JOBS:,}",
+        "jobs in one session": f"{books.MAX_JOBS:,}",
         "sessions at one time": f"{sessions.MAX_SESSIONS:,}",
         "an unused session": f"{sessions.IDLE_S / 3600:.0f} hour",
         "facts in memory, a session": f"{factlog.KEPT_IN_MEMORY:,}",

@@ -15,7 +15,7 @@ from harness.cli import cli
 from harness.known_failing import read
 from harness.stage import Notebook, Terms
 from harness.subject import REST_STATES, Capability
-from harness.subjects import groups, lines, one_shot, process
+from harness.subjects import endings, groups, lines, one_shot, process
 from harness.subjects.lines import BadLine, read_line
 from scenarios.loading import load_catalogue
 
@@ -115,9 +115,9 @@ def test_every_variable_is_on_the_page_and_no_other(tmp_path: Path) -> None:
 def test_every_state_and_the_status_for_again_are_on_the_page() -> None:
     states = ONE_SHOT.partition("The states are those")[2].partition("A line that begins")[0]
     assert set(re.findall("`(.+?)`", states)) == REST_STATES
-    assert f"| {one_shot.AGAIN} |" in ONE_SHOT
+    assert f"| {endings.AGAIN} |" in ONE_SHOT
     for line in blocks(ONE_SHOT, "text")[0].splitlines():
-        assert one_shot.read_claim("op-1", line, 0 if "succeeded" in line else 1) is not None
+        assert endings.read_claim("op-1", line, 0 if "succeeded" in line else 1) is not None
 
 
 # -- pipelines

@@ -7,7 +7,9 @@ import logging
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
+import httpcore2
 import httpx2
 import msgspec
 import pytest
@@ -59,6 +61,16 @@ def sent(url: str, answer: Any = None) -> httpx2.Request:
         return httpx2.Request("GET", url, headers=seen[0])
 
     return asyncio.run(send())
+
+
+def test_certificates_are_read_for_a_provider_that_is_called_over_tls_and_for_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = Mock(wraps=httpcore2.default_ssl_context)
+    monkeypatch.setattr(httpcore2, "default_ssl_context", read)
+    for base_url, times in ((BASE, 0), ("https://provider.test", 1), ("HTTPS://provider.test", 2)):
+        Caller(base_url=base_url, credentials=GivenCredential(CANARY), timing=Timing())
+        assert read.call_count == times
 
 
 @pytest.mark.parametrize("url", [BASE, f"{BASE}/v1/jobs", "http://provider.test:80/x"])

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from reference_client.config import ConfigError
-from reference_client.stores import postgres
+from reference_client.stores import postgres_database
 from reference_client.stores.postgres import PostgresStore
 from reference_client.stores.postgres_schema import MIGRATIONS
 from reference_client.stores.protocol import LeaseLost, SchemaTooNew, StoreError, StoreRefused
@@ -108,7 +108,7 @@ def test_a_newer_store_is_refused(database: psycopg.Connection[tuple[Any, ...]],
 def test_an_older_store_is_brought_up_and_keeps_what_it_holds(
     database: psycopg.Connection[tuple[Any, ...]], postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "MIGRATIONS", (*MIGRATIONS, "ALTER TABLE operation ADD COLUMN colour text"))
+    monkeypatch.setattr(postgres_database, "MIGRATIONS", (*MIGRATIONS, "ALTER TABLE operation ADD COLUMN colour text"))
 
     async def tell() -> None:
         store = PostgresStore(postgres_url)
@@ -124,7 +124,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
     database: psycopg.Connection[tuple[Any, ...]], postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = "ALTER TABLE operation ADD COLUMN colour text; ALTER TABLE nowhere ADD COLUMN colour text"
-    monkeypatch.setattr(postgres, "MIGRATIONS", (*MIGRATIONS, broken))
+    monkeypatch.setattr(postgres_database, "MIGRATIONS", (*MIGRATIONS, broken))
     with pytest.raises(StoreError, match="nowhere"):
         asyncio.run(PostgresStore(postgres_url).operations())
     with pytest.raises(psycopg.errors.UndefinedColumn):
@@ -177,9 +177,9 @@ def test_the_clock_can_be_read_without_a_connection(postgres_url: str) -> None:
         store = PostgresStore(postgres_url)
         first = await store.now()
         await store.close()
-        assert store._connection is None
+        assert store._database._connection is None
         assert first <= await store.now() < first + 60
-        assert store._connection is None
+        assert store._database._connection is None
 
     asyncio.run(tell())
 
@@ -214,8 +214,9 @@ def test_a_connection_lost_amid_a_write_leaves_nothing_half_written(
     database: psycopg.Connection[tuple[Any, ...]], postgres_url: str, opened: Callable[..., Step]
 ) -> None:
     class Unlucky(PostgresStore):
-        async def _append(self, entries: Any) -> int:
-            number = await super()._append(entries)
+        @staticmethod
+        async def _append(connection: Any, entries: Any) -> int:
+            number = await PostgresStore._append(connection, entries)
             end_sessions(database)
             return number
 
@@ -238,7 +239,7 @@ def test_who_is_frozen_amid_a_write_does_not_stop_the_others(postgres_url: str, 
         frozen, other = PostgresStore(postgres_url), PostgresStore(postgres_url)
 
         async def freeze() -> None:
-            async with frozen._transaction() as connection:
+            async with frozen._database.transaction() as connection:
                 shown = await (await connection.execute("SHOW idle_in_transaction_session_timeout")).fetchone()
                 assert shown == ("2s",)
                 await connection.execute("SET LOCAL idle_in_transaction_session_timeout = '10ms'")
@@ -300,7 +301,8 @@ def test_a_server_that_is_not_there_refuses(tmp_path: Any) -> None:
 
 def test_a_full_disk_refuses(postgres_url: str, opened: Callable[..., Step]) -> None:
     class FullStore(PostgresStore):
-        async def _append(self, entries: Any) -> int:
+        @staticmethod
+        async def _append(connection: Any, entries: Any) -> int:
             raise psycopg.errors.DiskFull("no space left on device")
 
     async def tell() -> None:

@@ -201,6 +201,16 @@ def test_stop_ends_it_in_good_order(play: Any, tmp_path: Path) -> None:
     play(tell)
 
 
+def test_the_input_may_end_while_it_stops(play: Any, tmp_path: Path) -> None:
+    async def tell(harness: Harness) -> None:
+        await harness.start(tmp_path)
+        number = harness.tell("stop")
+        await asyncio.gather(harness.session.close(), harness.reply(number))
+        assert harness.session.ended.is_set()
+
+    play(tell)
+
+
 def test_a_line_that_is_no_json_is_logged_and_passed_over(
     play: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reference_client.stores import sqlite
+from reference_client.stores import sqlite_database
 from reference_client.stores.protocol import LeaseLost, SchemaTooNew, StoreError, StoreRefused
-from reference_client.stores.sqlite import MIGRATIONS, SQLiteStore
+from reference_client.stores.sqlite import SQLiteStore
+from reference_client.stores.sqlite_schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +91,7 @@ def test_a_newer_store_is_refused(path: Path, database: sqlite3.Connection) -> N
 def test_an_older_store_is_brought_up_and_keeps_what_it_holds(
     path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "MIGRATIONS", (*MIGRATIONS, "ALTER TABLE operation ADD COLUMN colour TEXT;\n"))
+    monkeypatch.setattr(sqlite_database, "MIGRATIONS", (*MIGRATIONS, "ALTER TABLE operation ADD COLUMN colour TEXT;\n"))
 
     async def tell() -> None:
         store = SQLiteStore(path)
@@ -106,7 +107,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
     path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = "ALTER TABLE operation ADD COLUMN colour TEXT;\nALTER TABLE nowhere ADD COLUMN colour TEXT;\n"
-    monkeypatch.setattr(sqlite, "MIGRATIONS", (*MIGRATIONS, broken))
+    monkeypatch.setattr(sqlite_database, "MIGRATIONS", (*MIGRATIONS, broken))
     with pytest.raises(StoreRefused, match="nowhere"):
         SQLiteStore(path)
     with pytest.raises(sqlite3.OperationalError, match="colour"):

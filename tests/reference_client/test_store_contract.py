@@ -12,6 +12,7 @@ from reference_client import audit
 from reference_client.lifecycle import LocalState
 from reference_client.operation import Call, EventNotice, HistoryEntry, Operation, Stop
 from reference_client.stores.postgres import PostgresStore
+from reference_client.stores.postgres_database import Database
 from reference_client.stores.protocol import LeaseLost, UnknownOperation
 from reference_client.stores.sqlite import SQLiteStore
 from reference_client.workflow import Send
@@ -71,7 +72,7 @@ class Desk:
         return lambda operation, now: self.workflow.given(operation, command, actor="cli", now=now)
 
 
-class ClockedPostgresStore(PostgresStore):
+class ClockedDatabase(Database):
     """Goes by the test's clock: what ``store_now()`` says in the database is what the test says it is."""
 
     def __init__(self, address: str, clock: ManualClock) -> None:
@@ -88,6 +89,14 @@ class ClockedPostgresStore(PostgresStore):
             )
         await connection.execute("SELECT set_config('test.now', %s, false)", (repr(float(self._clock.now())),))
         return connection
+
+
+class ClockedPostgresStore(PostgresStore):
+    """A store on such a database."""
+
+    def __init__(self, address: str, clock: ManualClock) -> None:
+        super().__init__(address)
+        self._database = ClockedDatabase(address, clock)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

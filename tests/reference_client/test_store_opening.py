@@ -50,7 +50,8 @@ def test_what_is_no_store_is_refused_with_what_would_do(place: str, message: str
 
 
 def test_without_the_driver_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "reference_client.stores.postgres")
+    for name in ("postgres", "postgres_database"):
+        monkeypatch.delitem(sys.modules, f"reference_client.stores.{name}")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigError, match=r"jobsworth\[postgres\]"):
         open_store("postgresql://db/jobs")

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fake_provider.facts import CommitPoint, Endpoint
-from harness.explore.attempts import Attempt, Situation, attempt
+from harness.explore.attempts import Attempt, Situation, aftermath, attempt
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
 from harness.explore.reactions import differ, without_ids
 from harness.explore.situations import Precedents, without_its_task
@@ -103,6 +103,7 @@ def test_a_deadline_that_comes_at_another_time_matters_only_while_something_is_d
     ("made", "other", "follows"),
     [
         (here(3000.0), here(60.0), True),  # the clock jumps over both
+        (here(3000.0), here(1.9), False),  # it does, but they may be counted by another clock
         (here(3000.0), here(0.4), False),  # the other one comes before the clock jumps
         (here(3601.9), here(3601.9), True),  # both see it at the same time
         (here(3601.9), here(3601.0), False),  # both see theirs, but not at the same time
@@ -205,6 +206,21 @@ def test_two_workers_are_in_one_situation_whenever_they_come_to_it() -> None:
 
 
 # -- stories
+
+
+def test_a_wrong_clock_is_followed_by_the_same_whenever_it_is_set_right_again() -> None:
+    """In one of the runs the faults are healed in the instant in which it is set wrong."""
+    wrong = treatment(Endpoint.STORE, "clock_skewed", CommitPoint.COMMITTED)
+    killed = fault(Endpoint.CREATE, 1, "kill", CommitPoint.RECEIVED)
+    sequels = []
+    for placements in ((), (killed,)):
+        run = once(*placements)
+        place = next(each for each in run.places if (each.endpoint, each.occurrence) == (Endpoint.STORE, 9))
+        staged = stage(STORY, (*placements, Placement(place, wrong)))
+        sequels.append(aftermath(staged, build, STORY.seed, place).sequel)
+    one, other = sequels
+    assert any(b"ClockSet" in told for _, told in one)
+    assert not differ(one, other)
 
 
 def test_stories_that_differ_in_what_is_asked_for_are_one() -> None:
