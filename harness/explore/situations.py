@@ -157,7 +157,8 @@ class Precedents:
 
 def _agree(ends: tuple[float, ...], others: tuple[float, ...], until: float, jump: _Jump | None = None) -> bool:
     return all(
-        abs(one - other) <= _SAME_S or (min(one, other) > until and (jump is None or jump.is_one_to(one, other, until)))
+        abs(one - other) <= _SAME_S
+        or (min(one, other) > until + _SAME_S and (jump is None or jump.is_one_to(one, other, until)))
         for one, other in zip(ends, others, strict=True)
     )
 

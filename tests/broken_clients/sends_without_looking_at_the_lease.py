@@ -12,6 +12,7 @@ from reference_client.worker import Worker
 SCENARIO = "stopped-between-intent-and-call"
 CAUGHT_BY = "stale-worker-does-nothing"
 ALSO_CAUGHT_BY = (
+    "obeys-retry-after",  # its next read, by the record that the answer was not written to
     "one-observer-per-job",
     "observes-only-under-lease",
 )
