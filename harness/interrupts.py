@@ -1,14 +1,28 @@
-"""Runs coroutines in real time so that an interrupt ends them in good order."""
+"""What an interrupt does: it ends what runs in real time in good order, and leaves helpers to the program."""
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from contextlib import suppress
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-__all__ = ["run_interruptibly"]
+__all__ = ["interrupts_ignored", "run_interruptibly"]
 
 _T = TypeVar("_T")
+
+
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Ignore SIGINT, and let programs that are started meanwhile ignore it for good."""
+    if threading.current_thread() is not threading.main_thread():  # no signal comes there, and none can be ignored
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run_interruptibly(coroutine: Coroutine[Any, Any, _T]) -> _T:

@@ -13,7 +13,6 @@ import gc
 import hashlib
 import math
 import os
-import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from harness.explore.placements import Place, Placement, stage
 from harness.explore.reactions import Sequel, clock_jumped, midst, quiet_from, reaction, sequel, without_ids
 from harness.garbage import heap_set_aside
 from harness.history import History, RunEnded
+from harness.interrupts import interrupts_ignored
 from harness.subject import Factory
 from harness.subjects.resolve import Subject, resolve
 from harness.verdict import Finding
@@ -285,6 +285,9 @@ def crew(
         hands, mp_context=get_context("spawn"), initializer=_enlist, initargs=(subject.name, stories, seed, looks_below)
     )
     try:
+        with interrupts_ignored():  # whoever interrupts the sweep interrupts its first process
+            for _ in range(hands):
+                pool.submit(_be_there)  # starts a process, as long as none is idle
         yield _ManyHands(pool, stories, subject.factory, seed, looks_below)
     finally:
         pool.shutdown(cancel_futures=True)
@@ -296,11 +299,14 @@ _crew: Crew | None = None
 def _enlist(subject: str, stories: tuple[Scenario, ...], seed: int | None, looks_below: int) -> None:
     """Make this process a member of a crew."""
     global _crew  # noqa: PLW0603  what a pool's initializer makes has no other place
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the sweep interrupts its first process
     factory = resolve(subject).factory
     assert factory is not None
     _crew = Crew(stories, factory, seed, looks_below)
     gc.freeze()  # for good: this process makes runs and nothing else
+
+
+def _be_there() -> None:
+    """Nothing to do yet."""
 
 
 def _make(task: Task) -> Attempt:

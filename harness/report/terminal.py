@@ -173,9 +173,8 @@ class Screen:
         """What was found in each session of a provider that served by itself."""
         for each in judgements:
             findings = each.judgement.findings
-            self.say(
-                f"session {each.session}: {len(findings) or 'no'} findings, {len(each.judgement.judged)} rules judged"
-            )
+            told = "1 finding" if len(findings) == 1 else f"{len(findings) or 'no'} findings"
+            self.say(f"session {each.session}: {told}, {len(each.judgement.judged)} rules judged")
             for finding in findings:
                 self.finding(finding, each.proofs)
 
