@@ -7,7 +7,7 @@ from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint, EventDelivered, EventSent
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.scheduling import Reader, gap_before, shortest_gap_s
+from harness.rules.scheduling import Reader, gap_before
 from harness.rules.views import Exchange
 from harness.rules.words import at, seconds, sent
 from harness.rules.world import World
@@ -92,8 +92,8 @@ class ForgedWebhookRefused(Rule):
 class WebhookConsequence(Rule):
     """Common to rules by which a webhook has no consequence.
 
-    What gives a consequence away is a call right after it that was not due: the job was not to be read yet, and
-    nothing but this webhook had happened.
+    What gives a consequence away is a call right after it that was not due: a Retry-After said that the job was not to
+    be read yet, and nothing but this webhook had happened.
     """
 
     endpoints = frozenset({Endpoint.STATUS, Endpoint.RESULT})
@@ -135,11 +135,8 @@ class WebhookConsequence(Rule):
         gap = gap_before(self.world, exchange)
         if gap is None or gap.reader is Reader.HEIR:
             return 0.0
-        wait_s = gap.asked_s
-        if wait_s is None:
-            wait_s = shortest_gap_s(self.world) if gap.giver.request.endpoint is Endpoint.STATUS else None
         # By less than the time in which a webhook shows its effect, a client's own timer may have come first.
-        early_s = 0.0 if wait_s is None else gap.early_s(gap.base + wait_s, self.world)
+        early_s = 0.0 if gap.asked_s is None else gap.early_s(gap.base + gap.asked_s, self.world)
         return early_s if early_s > CONSEQUENCE_S else 0.0
 
 

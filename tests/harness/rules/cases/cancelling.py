@@ -96,7 +96,7 @@ CASES = [
         nothing=lambda s: s.create().told("cancel").cancel(),
         holds=lambda s: s.create().told("cancel").cancel(status=503).cancel(status=503, at=1).cancel(at=2),
         # Another command is another intent.
-        just_holds=lambda s: fails_to_cancel(fails_to_cancel(s.create().told("cancel"), 4).told("cancel"), 4),
-        breaks=lambda s: fails_to_cancel(s.create().told("cancel"), 5),
+        just_holds=lambda s: fails_to_cancel(fails_to_cancel(s.create().told("cancel"), 5).told("cancel"), 5),
+        breaks=lambda s: fails_to_cancel(s.create().told("cancel"), 6),
     ),
 ]

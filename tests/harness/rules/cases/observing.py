@@ -1,6 +1,15 @@
 """W4: cases for the rules on observing, on its schedule and on webhooks."""
 
 from tests.harness.rules.cases.case import Case
+from tests.harness.rules.histories import Story
+
+
+def polled_each(gap_s: float, story: Story, times: int) -> Story:
+    """Polled so many times from the first second on, always with the same gap."""
+    for number in range(times):
+        story.poll(at=1 + number * gap_s)
+    return story
+
 
 CASES = [
     Case(
@@ -14,9 +23,9 @@ CASES = [
         "backs-off",
         nothing=lambda s: s.create().poll(at=0),
         holds=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2.5).poll(at=4.5),
-        # Where jitter is as wide as the gap, a long one may be followed by short ones.
-        just_holds=lambda s: s.create().poll(at=1).poll(at=1.9).poll(at=2.4).poll(at=2.9).poll(at=3.4).poll(at=3.9),
-        breaks=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2).poll(at=2.5).poll(at=3).poll(at=3.5),
+        # Full jitter may draw seven waits like these, and hardly ever an eighth.
+        just_holds=lambda s: polled_each(0.5, s.create(), 8),
+        breaks=lambda s: polled_each(0.5, s.create(), 9),
     ),
     Case(
         "restart-continues-schedule",
@@ -28,7 +37,7 @@ CASES = [
     Case(
         "one-observer-per-job",
         nothing=lambda s: s.create().poll(at=1).poll(at=2),
-        holds=lambda s: s.create().poll(at=1).poll(at=2, by="w2").poll(at=3),
+        holds=lambda s: s.create().poll(at=1, retry_after=1).poll(at=2, by="w2", retry_after=1).poll(at=3),
         just_holds=lambda s: s.create().poll(at=1, retry_after=1).poll(at=2, by="w2"),
         breaks=lambda s: s.create().poll(at=1, retry_after=1).poll(at=1, by="w2"),
     ),
@@ -135,7 +144,7 @@ CASES = [
         nothing=lambda s: s.create().poll(at=1),
         holds=lambda s: s.create().poll(at=1).poll(at=2).poll(at=4),
         # Each webhook is a reason for one more.
-        just_holds=lambda s: s.create().poll(at=1).poll().poll().poll().webhook("job.running").poll(),
-        breaks=lambda s: s.create().poll(at=1).poll().poll().poll().poll(),
+        just_holds=lambda s: s.create().poll(at=1).poll().poll().poll().poll().webhook("job.running").poll(),
+        breaks=lambda s: s.create().poll(at=1).poll().poll().poll().poll().poll(),
     ),
 ]
