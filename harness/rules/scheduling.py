@@ -4,6 +4,7 @@ All four rules here judge the same thing, a read that came too early, and share 
 read before.
 """
 
+import math
 from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
@@ -28,6 +29,13 @@ CLOCKLESS = "provider_clock_skewed"
 READS_PER_DOUBLING = 4
 """The longest gap has to double at least every fourth read, so that neither slower growth than the usual factor of two
 nor jitter as wide as the gap itself (decorrelated jitter) is a breach."""
+
+ENOUGH_WAITS: Final = 12
+"""So many waits of one length chance does not draw: even of the three lengths that a coarse timer may leave, once in a
+hundred thousand runs."""
+
+SAME_LENGTH: Final = 0.8
+"""Waits from this part of the longest on were drawn after the back-off had reached its cap."""
 
 LATEST: Final = 48
 """How many gaps in a row are looked at: more than deadlines have room for, and few enough to be looked at each time."""
@@ -188,6 +196,59 @@ class BacksOff(Rule):
     def _may_be_drawn(self, gaps_s: list[float]) -> bool:
         first_s = self.world.time("poll_first_s", 0.0)
         return could_be_full_jitter(gaps_s, first_s, self.world.time("poll_cap_s", first_s))
+
+
+@rule(id="waits-are-jittered", requirement="W4.2", needs=Needs.WIRE)
+class WaitsAreJittered(Rule):
+    """Where no Retry-After says when, chance has a part in the waits between status reads.
+
+    Clients that wait alike come back all at once, again and again, after the outage that they met together. Judged in
+    virtual time, where two waits can be the same, on the longest waits of all jobs together, which a back-off that
+    reached its cap repeats; and only where the reads of several jobs show that the client's timer does not tick too
+    coarsely for chance to be seen.
+    """
+
+    endpoints = STATUS
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._waits: list[tuple[float, Exchange, Exchange]] = []
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        gap = gap_before(self.world, exchange)
+        if (
+            gap is not None
+            and gap.hinted_s is None
+            and gap.reader is Reader.SAME
+            and gap.giver.request.endpoint is Endpoint.STATUS
+            and gap.giver.ended is not None
+            and self.world.surely_read(gap.giver, by=exchange.request.worker)
+        ):
+            self._waits.append((exchange.sent.at - gap.giver.ended.at, gap.giver, exchange))
+        yield from ()
+
+    def at_end(self) -> Iterator[Finding]:
+        if self.world.settle_s or self.world.clocks_were_set or self.world.time("poll_jitter", 0.1) <= 0:
+            return
+        cap_s = max((wait_s for wait_s, _, _ in self._waits), default=0.0)
+        waits = [each for each in self._waits if each[0] >= SAME_LENGTH * cap_s]
+        if len(waits) < ENOUGH_WAITS:
+            return
+        self.judged += 1
+        if cap_s - min(wait_s for wait_s, _, _ in waits) > self.world.slack_s:
+            return
+        times_ms = [round(1000 * read.sent.at) for _, _, read in waits]
+        tick_ms = math.gcd(*(time_ms - times_ms[0] for time_ms in times_ms))
+        if tick_ms / 1000 >= cap_s * self.world.time("poll_jitter", 0.1) / 2:
+            return
+        (_, giver, first), (_, _, last) = waits[0], waits[-1]
+        yield self.finding(
+            f"the {len(waits)} longest waits between status reads are of {seconds(cap_s)} each, from "
+            f"{sent(giver)} and {sent(first)} to {sent(last)}. Draw each wait anew, about its nominal length or below.",
+            giver.ended,
+            first.sent,
+            last.sent,
+        )
 
 
 @rule(id="restart-continues-schedule", requirement="W4.3", needs=Needs.WIRE)

@@ -22,6 +22,7 @@ __all__ = [
     "Operation",
     "Worker",
     "is_ambiguous",
+    "is_key_conflict",
     "is_rejection",
 ]
 
@@ -179,6 +180,13 @@ def is_ambiguous(exchange: Exchange) -> bool:
     if answer is None or answer.fate is not Fate.DELIVERED or answer.status is None:
         return True
     return answer.status >= 500 or answer.status in {408, 409, 425}
+
+
+def is_key_conflict(exchange: Exchange) -> bool:
+    """Whether the answer to a create only says that its token came with another request before: there is a job of that
+    token, and nothing was said of this request.
+    """
+    return exchange.maybe_read and exchange.answer is not None and exchange.answer.problem == "idempotency_key_reused"
 
 
 def is_rejection(exchange: Exchange) -> bool:

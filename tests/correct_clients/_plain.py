@@ -192,6 +192,7 @@ class PlainClient:
         asked = read_retry_after(headers, now).delay_s
         timing = self.timing
         wait = min(timing["poll_cap_s"], timing["poll_first_s"] * 2**record.misses)
+        wait *= self.host.random.uniform(1 - timing["poll_jitter"], 1)
         if record.stop_at is None:  # what a cancel comes to is watched at the usual pace
             wait *= self.slowness
         record.misses += 1
