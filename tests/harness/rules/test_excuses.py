@@ -5,7 +5,8 @@ import pytest
 
 from fake_provider.facts import Endpoint, JobCreated
 from tests.harness.rules.cases.case import Told
-from tests.harness.rules.histories import BODY, OTHER_TOKEN, Story
+from tests.harness.rules.cases.observing import heeding
+from tests.harness.rules.histories import BODY, OTHER_TOKEN, TOKEN, Story
 
 NO_KEYS = {"mechanism": "none"}
 SHORT_KEYS = {"key_lifetime_s": 5}
@@ -25,7 +26,78 @@ def reads_again(story: Story) -> Story:
     return story.webhook("job.running").poll(at=2, retry_after=1).poll()
 
 
+def refused_twice(story: Story, problem: str) -> Story:
+    """A create is lost, and its retry answered 422."""
+    answer = {"status": 422, "problem": problem}
+    story.lost().call(Endpoint.CREATE, request={"token": TOKEN, "fingerprint": BODY}, answer=answer)
+    return story.claimed("failed")
+
+
+def harmed_by(story: Story, kind: str) -> Story:
+    """A provider that states nothing of its results serves a damaged one, and the client claims success."""
+    story.under(result={"checksum": False, "size": False, "record_count": False})
+    return story.create().moved("succeeded").poll("succeeded").fetch(sha="00", faults=(kind,)).claimed("succeeded")
+
+
+def ended_inside(story: Story, *faults: str) -> Story:
+    """The result comes inside the status, and the client claims success."""
+    story.under(result={"kind": "inline"}).create().moved("succeeded")
+    return story.poll("succeeded", faults=faults).claimed("succeeded")
+
+
 EXCUSED: list[tuple[str, str, Told, Told]] = [
+    (
+        "token-has-128-bits",
+        "the tokens share the millisecond in which they were made, and were drawn apart otherwise",
+        lambda s: s.create(token="0197c1a2-7b3e-7c51-9d0f-5b8a6c3e21f4").create(
+            token="0197c1a2-7b3e-7f0a-8e62-c4d97b15a083", op="op-2", job="job-2"
+        ),
+        lambda s: s.create(token="nightly-report-of-region-0001").create(
+            token="nightly-report-of-region-0002", op="op-2", job="job-2"
+        ),
+    ),
+    (
+        "failed-only-if-remote-failed",
+        "a retry is told that the request is invalid, not that its token is taken",
+        lambda s: refused_twice(s, "invalid_request"),
+        lambda s: refused_twice(s, "idempotency_key_reused"),
+    ),
+    (
+        "harmed-result-not-taken",
+        "nothing is stated that would give a changed character away",
+        lambda s: harmed_by(s, "result_wrong_checksum"),
+        lambda s: harmed_by(s, "result_cut_short"),
+    ),
+    (
+        "harmed-result-not-taken",
+        "the result came inside the status undamaged",
+        ended_inside,
+        lambda s: ended_inside(s, "result_records_missing"),
+    ),
+    (
+        "genuine-webhook-not-refused",
+        "two attempts meet with an error, and the third does not",
+        lambda s: s.create().webhook(at=1, answered=503).webhook(at=2, answered=503).webhook(at=4),
+        lambda s: s.create().webhook(at=1, answered=503).webhook(at=2, answered=503).webhook(at=4, answered=503),
+    ),
+    (
+        "human-decision-only-if-stuck",
+        "a worker died over the create, and whoever carries on may not know all",
+        lambda s: s.told("submit").lost().killed(at=0.5).claimed("human_decision_required", by="w2", why="?", at=1),
+        lambda s: s.told("submit").lost().claimed("human_decision_required", by="w2", why="?", at=1),
+    ),
+    (
+        "human-decision-only-if-stuck",
+        "the provider no longer knows the job that it had named",
+        lambda s: s.told("submit").create().poll(None, status=410, at=5).claimed("human_decision_required", why="?"),
+        lambda s: s.told("submit").create().poll(None, status=500, at=5).claimed("human_decision_required", why="?"),
+    ),
+    (
+        "final-event-leads-to-a-read",
+        "the worker died after it had taken the event",
+        lambda s: heeding(s).killed(at=5).started(at=6).poll("succeeded", at=20),
+        lambda s: heeding(s).poll("succeeded", at=20),
+    ),
     (
         "observation-continues-after-cancel",
         "a Retry-After of the create's answer holds the client beyond the cancel's deadline",

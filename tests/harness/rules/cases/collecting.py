@@ -24,7 +24,7 @@ CASES = [
     ),
     Case(
         "harmed-result-not-taken",
-        nothing=lambda s: s.under(result=UNCHECKED).create().moved("succeeded").fetch(sha="00").claimed("succeeded"),
+        nothing=lambda s: s.create().moved("succeeded").poll("succeeded").fetch(sha="00").claimed("failed"),
         holds=lambda s: s.succeeds().claimed("succeeded"),
         just_holds=lambda s: (
             s.create().moved("succeeded").poll("succeeded").fetch(sha="00").fetch().claimed("succeeded")

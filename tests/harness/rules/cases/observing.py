@@ -1,7 +1,7 @@
 """W4: cases for the rules on observing, on its schedule and on webhooks."""
 
 from tests.harness.rules.cases.case import Case
-from tests.harness.rules.histories import Story
+from tests.harness.rules.histories import OTHER_TRACE, Story
 
 
 def polled_each(gap_s: float, story: Story, times: int) -> Story:
@@ -9,6 +9,23 @@ def polled_each(gap_s: float, story: Story, times: int) -> Story:
     for number in range(times):
         story.poll(at=1 + number * gap_s)
     return story
+
+
+def side_by_side(story: Story, *, offset_s: float, drawn_s: float = 0.0) -> Story:
+    """Two jobs polled eight times each, every two seconds; the second job's reads come that much after the first's."""
+    story.create().create(op="op-2", job="job-2", trace=OTHER_TRACE)
+    for number in range(8):
+        at = 1 + 2.0 * number
+        story.poll(at=at + drawn_s * (number % 3))
+        story.poll(op="op-2", job="job-2", trace=OTHER_TRACE, at=at + offset_s)
+    return story
+
+
+def heeding(story: Story) -> Story:
+    """A webhook leads to a read that was not due; then the event of the job's end is taken."""
+    story.under(status={"retry_after_s": 12}).create(retry_after=12)
+    story.webhook("job.running", event="evt-0", at=1).poll(retry_after=12)
+    return story.webhook(at=4)
 
 
 CASES = [
@@ -26,6 +43,14 @@ CASES = [
         # Full jitter may draw seven waits like these, and hardly ever an eighth.
         just_holds=lambda s: polled_each(0.5, s.create(), 8),
         breaks=lambda s: polled_each(0.5, s.create(), 9),
+    ),
+    Case(
+        "waits-are-jittered",
+        nothing=lambda s: s.create().poll(at=1).poll(at=2).ended(at=3),
+        holds=lambda s: side_by_side(s, offset_s=0.37, drawn_s=0.1).ended(at=20),
+        # Whatever is drawn, a timer that ticks twice a second lets nothing be seen of it.
+        just_holds=lambda s: side_by_side(s, offset_s=0.5).ended(at=20),
+        breaks=lambda s: side_by_side(s, offset_s=0.37).ended(at=20),
     ),
     Case(
         "restart-continues-schedule",
@@ -131,6 +156,13 @@ CASES = [
         holds=lambda s: s.create().webhook(at=1),
         just_holds=lambda s: s.create().webhook(at=1, answered=400, skew=-300).webhook(at=2, answered=503),
         breaks=lambda s: s.create().webhook(at=1, answered=401),
+    ),
+    Case(
+        "final-event-leads-to-a-read",
+        nothing=lambda s: s.create(retry_after=12).webhook(at=1).poll("succeeded", at=12),
+        holds=lambda s: heeding(s).poll("succeeded"),
+        just_holds=lambda s: heeding(s).poll("succeeded", at=10.2),
+        breaks=lambda s: heeding(s).poll("succeeded", at=13),
     ),
     Case(
         "duplicate-webhook-answered-2xx",
