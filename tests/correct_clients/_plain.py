@@ -179,9 +179,13 @@ class PlainClient:
                 answer = await client.request(method, path, headers=named, content=body)
             except httpx2.HTTPError:
                 answer = None
-        if (record.owner, record.owned_until) != (self.host.worker, mine) or mine <= self.host.store_now():
+        if not self._is_still_held(record, mine):
             raise Gone
         return answer
+
+    def _is_still_held(self, record: Record, until: float) -> bool:
+        """Whether the lease under which a call was made is this worker's still, now that the answer is there."""
+        return (record.owner, record.owned_until) == (self.host.worker, until) and until > self.host.store_now()
 
     def _later(self, record: Record, answer: httpx2.Response | None) -> None:
         """Set the time of the next call: as asked, or backed off."""
