@@ -42,7 +42,7 @@ class SuccessRule(Rule):
         raise NotImplementedError
 
 
-GLARING: Final = frozenset({"result_cut_short", "result_wrong_type", "result_error_row"})
+GLARING: Final = frozenset({"result_cut_short", "result_error_row"})
 """Damage that shows by itself, whatever is stated."""
 
 
@@ -87,8 +87,8 @@ class HarmedResultNotTaken(SuccessRule):
     """A result that does not match what the provider states of it is not taken for success.
 
     One result read at least, or one answer with the result inside, must have brought it undamaged, or damaged so that
-    nothing stated gives it away: without a checksum a changed character shows nowhere. That a result ends halfway, is
-    of another type or holds an error row, whoever reads it sees.
+    nothing stated gives it away: without a checksum a changed character shows nowhere. That a result ends halfway or
+    holds an error row, whoever reads it sees.
     """
 
     inline_too = True
