@@ -136,7 +136,7 @@ class FinalEventLeadsToARead(Rule):
         super().__init__(world)
         self._heeds = False  # a webhook has led to an early read
         self._sent: dict[str, tuple[Entry, EventSent]] = {}  # by operation: the event of its end, not answered yet
-        self._taken: dict[str, Entry] = {}  # by operation: when it was
+        self._taken: dict[str, tuple[Entry, Entry]] = {}  # by operation: when it was sent, and when it was taken
 
     def on_event_sent(self, entry: Entry, fact: EventSent) -> Iterator[Finding]:
         name = fact.operation or ""
@@ -151,7 +151,7 @@ class FinalEventLeadsToARead(Rule):
         sent_at = self._sent.get(name)
         if sent_at is not None and sent_at[1].delivery == fact.delivery:
             if is_success(fact.status) and self.world.taken_events.get(fact.event) is entry:
-                self._taken[name] = entry
+                self._taken[name] = sent_at[0], entry
             else:
                 del self._sent[name]
         return iter(())
@@ -162,12 +162,12 @@ class FinalEventLeadsToARead(Rule):
             self._heeds = self._heeds or self._is_hastened(exchange)
         taken, _ = self._taken.pop(name, None), self._sent.pop(name, None)
         if taken is not None:
-            yield from self._judge(name, taken, exchange.sent, f"{sent(exchange)} is the first read after it")
+            yield from self._judge(name, *taken, exchange.sent, f"{sent(exchange)} is the first read after it")
 
     def at_end(self) -> Iterator[Finding]:
         for name, taken in self._taken.items():
             if self.world.ended is not None:
-                yield from self._judge(name, taken, self.world.ended, "no status read followed")
+                yield from self._judge(name, *taken, self.world.ended, "no status read followed")
 
     def _is_hastened(self, read: Exchange) -> bool:
         """Whether a read left before the time that a Retry-After had asked for, with nothing but a webhook to call for
@@ -181,7 +181,7 @@ class FinalEventLeadsToARead(Rule):
             return False
         return read.sent.at < giver.ended.at + asked_s - CONSEQUENCE_S
 
-    def _judge(self, name: str, taken: Entry, until: Entry, what: str) -> Iterator[Finding]:
+    def _judge(self, name: str, left: Entry, taken: Entry, until: Entry, what: str) -> Iterator[Finding]:
         world, operation = self.world, self.world.operation(name)
         wait_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1))
         wait_s += world.time("request_timeout_s", 1) + world.time("lease_s", 2) + 1
@@ -191,7 +191,7 @@ class FinalEventLeadsToARead(Rule):
         if (
             not self._heeds
             or world.clocks_were_set
-            or any(worker.cut_after(taken.seq) is not None for worker in world.workers.values())
+            or any(not worker.running or worker.cut_after(left.seq) is not None for worker in world.workers.values())
             or operation.held_until > taken.at
             or (last is not None and last.sent.seq < taken.seq and last.status in THROTTLES)
             or taken.at + wait_s >= deadline

@@ -142,7 +142,7 @@ class Operation(msgspec.Struct):
     naming: dict[str, list[Exchange]] = {}  # creates and look-ups whose answers named a job, by job id
     shown: dict[str, Entry] = {}  # the first answer that showed each remote state and that the client may have read
     events: dict[str, Entry] = {}  # the first genuine webhook of each type
-    absent: Entry | None = None  # the last authoritative look-up that found nothing
+    absences: list[Entry] = []  # authoritative look-ups that found nothing
     licence: Entry | None = None
     grants: int = 0  # how often a person or the provider gave a reason for a call that is not due
     schedule: Exchange | None = None
@@ -167,6 +167,11 @@ class Operation(msgspec.Struct):
     def decided(self) -> Entry | None:
         """The last decision of a person."""
         return self.decisions[-1] if self.decisions else None
+
+    @property
+    def absent(self) -> Entry | None:
+        """The last authoritative look-up that found nothing."""
+        return self.absences[-1] if self.absences else None
 
     def creates(self) -> list[Exchange]:
         return self.calls.get(Endpoint.CREATE, [])
