@@ -18,6 +18,7 @@ __all__ = [
     "WebhookLate",
     "WebhookLost",
     "WebhookOutOfOrder",
+    "WebhookPreempted",
     "WebhookReplayed",
     "WebhookSecretRotated",
     "WebhookTooNew",
@@ -159,6 +160,21 @@ class WebhookForged(Fault):
         claimed = msgspec.structs.replace(view, state=JobState.SUCCEEDED, progress=100)
         event = course.world.mail.event(claimed, course.now, genuine=False)
         return _send(course, event, signed=self.signature == "wrong")
+
+
+@fault_kind
+class WebhookPreempted(Fault):
+    """A stranger who knows the delivery's event id is faster: his forgery bears it and arrives first."""
+
+    strikes_at: ClassVar[Places] = _LEAVING
+    kind: Literal["webhook_preempted"] = "webhook_preempted"
+    seconds: float = Field(0.1, gt=0, description="How long the delivery is behind the forgery.")
+
+    def strike(self, course: Course) -> bool:
+        if course.pending is None:
+            return False
+        course.delay_s += self.seconds
+        return _send(course, msgspec.structs.replace(course.pending.event, genuine=False))
 
 
 @fault_kind

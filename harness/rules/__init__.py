@@ -3,6 +3,7 @@
 from harness.rules import (
     cancelling,
     collecting,
+    consequences,
     creating,
     delivery,
     liveness,
@@ -18,6 +19,7 @@ from harness.rules import (
 __all__ = [
     "cancelling",
     "collecting",
+    "consequences",
     "creating",
     "delivery",
     "liveness",

@@ -308,6 +308,46 @@ class ObservationContinuesAfterCancel(Rule):
         return operation.held_until > max(cancelled.at, until - one_try_s)
 
 
+@rule(id="no-poll-after-cancel-deadline", requirement="W6.5", needs=Needs.WIRE)
+class NoPollAfterCancelDeadline(Rule):
+    """After the cancel deadline a job whose cancel was accepted is not polled any more.
+
+    Then it is ``cancellation_unconfirmed``, and a person is told. Counted from the last stop command or cancel call.
+    One last read at the deadline is allowed; a webhook or a person's command allows one read.
+    """
+
+    endpoints = frozenset({Endpoint.STATUS})
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._late: dict[str, int] = {}
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        world, operation = self.world, self.world.operation(exchange.operation or "")
+        cancels = [each for each in operation.calls.get(Endpoint.CANCEL, ()) if each.ended is not None]
+        deadline_s = world.timing.get("cancel_deadline_s")
+        if deadline_s is None or operation.terminal_read is not None or not any(map(self._is_accepted, cancels)):
+            return
+        told = [each for each in (*operation.cancels, operation.asked, operation.decided) if each is not None]
+        began = max(*(each.ended.at for each in cancels if each.ended is not None), *map(world.taken_up_at, told), 0.0)
+        self.judged += 1
+        late_s = exchange.sent.at - began - deadline_s - world.fell_behind_s(cancels[0].sent)
+        if late_s <= world.slack_s or exchange.licence is not None:
+            return
+        late = self._late[operation.id] = self._late.get(operation.id, 0) + 1
+        if late > 1 and self.first_time(operation.id):
+            yield self.finding(
+                f"{sent(exchange)} for {operation.id} is read {late} after the cancel deadline, {seconds(late_s)} "
+                "late. Stop polling at the deadline and record cancellation_unconfirmed.",
+                cancels[-1].sent,
+                exchange.sent,
+            )
+
+    @staticmethod
+    def _is_accepted(cancel: Exchange) -> bool:
+        return cancel.maybe_read and cancel.status is not None and 200 <= cancel.status < 300
+
+
 @rule(id="cancel-unconfirmed-only-after-deadline", requirement="W6.5", needs=Needs.REPORT)
 class CancelUnconfirmedOnlyAfterDeadline(DeadlineClaim):
     """``cancellation_unconfirmed`` is claimed or recorded only after the cancel deadline.

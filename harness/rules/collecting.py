@@ -1,6 +1,7 @@
 """W7: collecting the result is a separate action, and a 200 is not validation."""
 
 from collections.abc import Iterator
+from typing import ClassVar, Final
 
 from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint
@@ -12,11 +13,15 @@ from harness.verdict import Finding
 
 __all__: list[str] = []
 
+INLINE: Final = (Endpoint.CREATE, Endpoint.LOOKUP, Endpoint.STATUS)
+"""Calls whose answers may hold a result inside."""
+
 
 class SuccessRule(Rule):
     """Common to rules on what must be true when an operation is recorded or claimed as succeeded."""
 
     reaching = frozenset({"succeeded"})
+    inline_too: ClassVar[bool] = False  # whether results that come inside an answer are judged as well
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
         if fact.after == "succeeded" != fact.before:
@@ -29,12 +34,27 @@ class SuccessRule(Rule):
     def _judge(self, entry: Entry, name: str, said: str, remote_job: str | None) -> Iterator[Finding]:
         operation = self.world.operation(name)
         job = self.world.truth(operation, remote_job)
-        if job is not None and operation.decided is None and not self.world.inline(job):
+        if job is not None and operation.decided is None and (self.inline_too or not self.world.inline(job)):
             yield from self.judge_success(entry, operation, job, f"{said} success for {name} {at(entry)}")
 
     def judge_success(self, entry: Entry, operation: Operation, job: Job, said: str) -> Iterator[Finding]:
-        """``operation`` is said to have succeeded, with a result that has to be fetched."""
+        """``operation`` is said to have succeeded, with a result that had to be fetched (or, ``inline_too``, not)."""
         raise NotImplementedError
+
+
+GLARING: Final = frozenset({"result_cut_short", "result_error_row"})
+"""Damage that shows by itself, whatever is stated."""
+
+
+def answers_with(operation: Operation, job: Job) -> list[Exchange]:
+    """The answers that told of the job's success, with its result inside, and that the client may have read."""
+    calls = [each for endpoint in INLINE for each in operation.calls.get(endpoint, ())]
+    return [
+        each
+        for each in calls
+        if each.maybe_read and each.answer is not None and each.answer.canonical_state == "succeeded"
+        if each.answer.job == job.id
+    ]
 
 
 def result_reads(operation: Operation) -> list[Exchange]:
@@ -66,23 +86,42 @@ class ResultRetrievedBeforeSuccess(SuccessRule):
 class HarmedResultNotTaken(SuccessRule):
     """A result that does not match what the provider states of it is not taken for success.
 
-    Judged where the contract states a checksum: one result read at least must have brought the bytes that it is of.
+    One result read at least, or one answer with the result inside, must have brought it undamaged, or damaged so that
+    nothing stated gives it away: without a checksum a changed character shows nowhere. That a result ends halfway or
+    holds an error row, whoever reads it sees.
     """
 
+    inline_too = True
+
     def judge_success(self, entry: Entry, operation: Operation, job: Job, said: str) -> Iterator[Finding]:
-        reads = [each for each in result_reads(operation) if each.result is not None]
-        if not self.world.contract.result.checksum or not reads or job.result_sha256 is None:
+        inline = self.world.inline(job)
+        fetched = [each for each in result_reads(operation) if each.result is not None]
+        reads = answers_with(operation, job) if inline else fetched
+        if not reads or job.result_sha256 is None:
             return
         self.judged += 1
-        if any(map(self.world.intact, reads)) or not self.first_time(operation.id):
+        if not all(self._is_harmed(each, inline=inline) for each in reads) or not self.first_time(operation.id):
             return
         served, faults = reads[-1].result, ", ".join(reads[-1].faults)
+        brought = "" if served is None else f" brought sha256 {served.sha256}"
         yield self.finding(
-            f"{said}, but each result that came was damaged: {sent(reads[-1])} brought sha256 "
-            f"{served and served.sha256}{faults and f' ({faults})'}, and the provider states {job.result_sha256}. "
+            f"{said}, but each result that came was damaged: {sent(reads[-1])}{brought}"
+            f"{faults and f' ({faults})'}, and the provider has {job.result_sha256}. "
             "Compare checksum, size, type and count before you believe a result.",
             reads[-1].ended,
             entry,
+        )
+
+    def _is_harmed(self, read: Exchange, *, inline: bool) -> bool:
+        """Whether a result came damaged, so that it can be seen by what the contract has the provider state."""
+        stated = self.world.contract.result
+        if stated.checksum and not inline:
+            return not self.world.intact(read)
+        return any(
+            kind in GLARING
+            or (kind.startswith("result_") and stated.checksum)
+            or (kind == "result_records_missing" and (stated.record_count or stated.size))
+            for kind in read.faults
         )
 
 

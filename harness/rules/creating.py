@@ -30,10 +30,7 @@ def excused_second_job(world: World, operation: Operation, exchange: Exchange) -
         first, exchange = exchange, first  # the one that was sent first took longer
     began = first.sent if first is not None else operation.jobs[0].created
     # Decided by a person, or proved absent by a look-up that the provider calls authoritative.
-    if any(
-        known is not None and began.seq < known.seq < exchange.sent.seq
-        for known in (operation.decided, operation.absent)
-    ):
+    if any(began.seq < known.seq < exchange.sent.seq for known in (*operation.decisions, *operation.absences)):
         return True
     if contract.idempotency.mechanism is Mechanism.NONE and exchange.previous is not None:
         return exchange.previous.redirected or exchange.previous.status == 429  # the provider said that it did nothing

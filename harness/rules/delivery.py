@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Final
 
 from fake_provider.contract import Mechanism
@@ -17,6 +18,9 @@ from harness.verdict import Finding
 __all__: list[str] = []
 
 TOKEN_BITS: Final = 128  # W2.1
+FEWEST_BITS_APART: Final = 32
+"""Two UUIDs of version 7 of one millisecond, of which 74 bits are random, are nearer once in ten million."""
+
 FEWEST_DISTINCT: Final = 8  # 32 random hex digits show fewer than this once in 10 million tokens
 
 
@@ -116,6 +120,23 @@ class TokenWhereContractSays(CreateRule):
             )
 
 
+def bits_apart(token: str, other: str) -> float:
+    """How many bits it takes at the most to get from one token to another of the same make: those of the symbols in
+    which they differ. A part that all tokens share (a name, the time) was not drawn for this one.
+    """
+    mine, theirs = (re.sub(r"[-_:.]", "", each) for each in (token, other))
+    from_either_end = [(mine, theirs), (mine[::-1], theirs[::-1])]
+    fewest: int = min(sum(a != b for a, b in zip_longest(*both)) for both in from_either_end)
+    return fewest * bits_per_symbol(mine + theirs)
+
+
+def bits_per_symbol(symbols: str) -> float:
+    """What one symbol can hold, by the alphabet that all of them seem to be of."""
+    if symbols.isdigit():
+        return math.log2(10)
+    return 4 if re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", symbols) else 6
+
+
 def token_bits(token: str) -> float:
     """The most entropy that a token of this form can hold, in bits.
 
@@ -124,13 +145,7 @@ def token_bits(token: str) -> float:
     symbols = re.sub(r"[-_:.]", "", token)
     if len(set(symbols)) < FEWEST_DISTINCT:
         return 0
-    if symbols.isdigit():
-        alphabet = 10
-    elif re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", symbols):
-        alphabet = 16
-    else:
-        alphabet = 64
-    return len(symbols) * math.log2(alphabet)
+    return len(symbols) * bits_per_symbol(symbols)
 
 
 @rule(id="token-has-128-bits", requirement="W2.1", needs=Needs.WIRE)
@@ -138,9 +153,13 @@ class TokenHas128Bits(CreateRule):
     """A token has a form that can hold 128 bits of entropy.
 
     A counter, a time or an operation id is met again by chance or on purpose, and then another's job is answered for.
-    A history shows the form of a token, not how it was drawn: this rule finds what cannot be random enough, never
-    proves what is.
+    A history shows the form of a token, not how it was drawn: this rule finds what cannot be random enough, by itself
+    or beside the token of the operation before, and never proves what is.
     """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._last: tuple[str, Exchange] | None = None
 
     def judge_create(self, exchange: Exchange, operation: Operation) -> Iterator[Finding]:
         token = exchange.request.token
@@ -154,6 +173,18 @@ class TokenHas128Bits(CreateRule):
                 f"Draw tokens of {TOKEN_BITS} bits or more from a secure source, such as a UUID of version 4.",
                 exchange.sent,
             )
+        elif self._last is not None and self._last[1].operation != operation.id:
+            other, theirs = self._last
+            bits = bits_apart(token, other)
+            if bits < FEWEST_BITS_APART:
+                yield self.finding(
+                    f"token {token} of {sent(exchange)} for {operation.id} differs from {other} of {sent(theirs)} for "
+                    f"{theirs.operation} in {bits:.0f} bits: who knows one finds the other. "
+                    f"Draw tokens of {TOKEN_BITS} bits or more from a secure source, such as a UUID of version 4.",
+                    theirs.sent,
+                    exchange.sent,
+                )
+        self._last = token, exchange
 
 
 @rule(id="same-token-on-retry", requirement="W2.1", needs=Needs.WIRE)

@@ -8,7 +8,7 @@ from typing import Final
 from fake_provider.contract import Mechanism
 from harness.history import Claimed, Entry, LedgerRead
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import Exchange, Operation, is_rejection
+from harness.rules.views import Exchange, Operation, is_key_conflict, is_rejection
 from harness.rules.words import answered, at, seconds, sent
 from harness.rules.world import World
 from harness.verdict import Finding
@@ -129,7 +129,7 @@ class NoOrphanedJobs(Rule):
             if not claims or operation.decided or any(claim.state == "human_decision_required" for _, claim in claims):
                 continue  # every-operation-is-claimed judges the first of these
             named = {claim.remote_job for _, claim in claims}
-            if any(map(is_rejection, operation.creates())):
+            if any(is_rejection(each) and not is_key_conflict(each) for each in operation.creates()):
                 continue  # the provider said that there would be none
             if any(misled(operation, claim) for _, claim in claims):
                 continue

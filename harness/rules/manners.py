@@ -19,9 +19,9 @@ from harness.verdict import Finding
 
 __all__: list[str] = []
 
-AT_ONCE: Final = 4
-"""Calls of a kind that may leave without any wait between them: the first, and the three more that retrying transports
-make by default."""
+AT_ONCE: Final = 5
+"""Calls of a kind that may leave without any wait between them: the first, the three more that retrying transports make
+by default, and one for the luck of a client whose jitter draws its first waits near nothing."""
 
 
 class Count(msgspec.Struct):
@@ -36,9 +36,9 @@ class Count(msgspec.Struct):
 class Pace(Rule):
     """Common to rules by which calls of a kind for one operation may not follow each other without end and wait.
 
-    ``AT_ONCE`` calls are free, and one more for each shortest wait that has passed since the first. What happens
-    outside gives one more each: a command, a webhook, a worker that is interrupted and begins again,
-    an answer that asks to come back at once.
+    ``AT_ONCE`` calls are free, and one more for each half of the shortest wait that has passed since the first: the
+    least that a back-off with full jitter waits on the average. What happens outside gives one more each: a command, a
+    webhook, a worker that is interrupted and begins again, an answer that asks to come back at once.
     """
 
     what: ClassVar[str]  # "status reads"
@@ -59,8 +59,9 @@ class Pace(Rule):
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
-        gap_s = shortest_gap_s(self.world)
-        if gap_s is None or gap_s <= 0 or (exchange.previous is not None and exchange.previous.redirected):
+        shortest_s = shortest_gap_s(self.world)
+        gap_s = 0.0 if shortest_s is None else shortest_s / 2
+        if gap_s <= 0 or (exchange.previous is not None and exchange.previous.redirected):
             return
         key = self.purpose(exchange, operation)
         grants = self.grants(operation)

@@ -3,7 +3,7 @@ person.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fake_provider.contract import LookupBy, Mechanism
 from fake_provider.facts import Endpoint, Fate
@@ -122,6 +122,94 @@ class HumanDecisionWhenNoMechanism(Rule):
             return False
         # Half an answer, or a conflict, may have named the job after all.
         return answer.fate in {Fate.LOST, Fate.RESET, Fate.ABANDONED} or (answer.status or 0) >= 500
+
+
+USUAL_FAULTS: Final = frozenset(
+    {
+        "request_lost",
+        "answer_lost",
+        "connection_reset",
+        "answer_cut",
+        "slow_answer",
+        "server_error",
+        "too_many_requests",
+        "conflict_in_progress",
+        "retry_after",
+    }
+)
+"""What every client of a provider meets, and what leaves no doubt that a re-send or a later read does not resolve."""
+
+
+@rule(id="human-decision-only-if-stuck", requirement="W3.2", needs=Needs.REPORT)
+class HumanDecisionOnlyIfStuck(Rule):
+    """``human_decision_required`` is recorded or claimed only where the client can go no further by itself.
+
+    The create deadline has passed and nobody knows of a job; or the contract offers no way, or none any more, to find
+    out; or the provider contradicted itself. A doubt that a re-send or a look-up resolves, and a job that takes long,
+    are no business of a person. Judged where nothing but the usual happened to the operation: where workers die, where
+    a stop is asked for, and where answers are odd, a client may well be at its wits' end.
+    """
+
+    reaching = frozenset({"human_decision_required"})
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before != fact.after == "human_decision_required":
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state == "human_decision_required":
+            yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        world, operation = self.world, self.world.operation(name)
+        calls = [each for calls in operation.calls.values() for each in calls]
+        interrupted = world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values())
+        told = operation.cancels or operation.decided or operation.changed or operation.asked
+        odd = operation.elsewhere or operation.several or len(operation.naming) > 1
+        if interrupted or told or odd or not operation.creates() or not all(map(self._is_usual, calls)):
+            return
+        self.judged += 1
+        known = world.known_job(operation)
+        if known is not None:
+            why = f"{sent(known[1])} had named its job {known[0]}, and nothing odd was answered since"
+        elif (path := self._path_left(entry, operation)) is not None:
+            why = f"only its create is in doubt, last {sent(operation.creates()[-1])}, and {path} may resolve that"
+        else:
+            return
+        if self.first_time(name):
+            yield self.finding(
+                f"{said} human_decision_required for {name} {at(entry)}, but {why}. Go on until a deadline passes "
+                "or no way is left.",
+                operation.creates()[-1].sent,
+                entry,
+            )
+
+    @staticmethod
+    def _is_usual(call: Exchange) -> bool:
+        answer = call.answer
+        if not USUAL_FAULTS.issuperset(call.faults):
+            return False
+        if answer is None or answer.status is None or answer.status >= 500 or answer.status in {408, 425, 429}:
+            return True
+        if answer.status == 409:
+            return answer.problem == "request_in_progress"
+        return answer.status < 300 and (answer.canonical_state is not None or call.request.job is not None)
+
+    def _path_left(self, entry: Entry, operation: Operation) -> str | None:
+        """What the client may still try before the create deadline, if anything."""
+        world, contract = self.world, self.world.contract
+        began, first = operation.submitted, operation.creates()[0].sent
+        one_try_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1)) + world.time(
+            "request_timeout_s", 1
+        )
+        deadline_s = world.timing.get("create_deadline_s")
+        if began is None or deadline_s is None or entry.at + one_try_s >= began.at + deadline_s:
+            return None
+        keyed = contract.idempotency.mechanism is not Mechanism.NONE
+        if keyed and entry.at + 2 * one_try_s < first.at + contract.idempotency.key_lifetime_s:
+            return "a re-send with its token"
+        looked_up = any(each.status == 200 and each.maybe_read for each in operation.calls.get(Endpoint.LOOKUP, ()))
+        return "a look-up" if contract.lookup.by is not LookupBy.NONE and not looked_up else None
 
 
 @rule(id="human-decision-is-explained", requirement="W3.3", needs=Needs.REPORT)

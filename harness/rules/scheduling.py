@@ -4,13 +4,16 @@ All four rules here judge the same thing, a read that came too early, and share 
 read before.
 """
 
+import math
 from collections.abc import Iterator
 from enum import Enum, auto
+from typing import Final
 
 import msgspec
 
 from fake_provider.contract import RetryAfter
 from fake_provider.facts import Endpoint
+from harness.rules.chance import could_be_full_jitter
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import TERMINAL_STATES, Exchange
 from harness.rules.words import answered, seconds, sent
@@ -26,6 +29,16 @@ CLOCKLESS = "provider_clock_skewed"
 READS_PER_DOUBLING = 4
 """The longest gap has to double at least every fourth read, so that neither slower growth than the usual factor of two
 nor jitter as wide as the gap itself (decorrelated jitter) is a breach."""
+
+ENOUGH_WAITS: Final = 12
+"""So many waits of one length chance does not draw: even of the three lengths that a coarse timer may leave, once in a
+hundred thousand runs."""
+
+SAME_LENGTH: Final = 0.8
+"""Waits from this part of the longest on were drawn after the back-off had reached its cap."""
+
+LATEST: Final = 48
+"""How many gaps in a row are looked at: more than deadlines have room for, and few enough to be looked at each time."""
 
 
 class Reader(Enum):
@@ -130,17 +143,18 @@ class ObeysRetryAfter(Rule):
 class BacksOff(Rule):
     """Where no Retry-After says when, the gaps between status reads grow: capped exponential back-off with jitter.
 
-    No gap is shorter than the first delay the client was configured with, less the jitter, and the longest so far
-    doubles at least every fourth read up to the cap. A change in what is answered, a takeover, a webhook or a command
-    begins it anew.
+    Either no gap is shorter than the first delay the client was configured with, less the jitter, and the longest so
+    far doubles at least every fourth read up to the cap. Or the gaps look as full jitter draws them, evenly between
+    nothing and a bound that doubles: then no single gap tells anything, and all of them together must be more likely
+    than once in a million. A change in what is answered, a takeover, a webhook or a command begins it anew.
     """
 
     endpoints = STATUS
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        # By operation: what was answered, how often in a row, and the longest gap between these reads.
-        self._reads: dict[str, tuple[object, int, float]] = {}
+        # By operation: what was answered, and the gaps between these reads.
+        self._reads: dict[str, tuple[object, list[float]]] = {}
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         name = exchange.operation or ""
@@ -157,24 +171,84 @@ class BacksOff(Rule):
             return
         answer = gap.giver.answer
         kind = None if answer is None else (answer.canonical_state, answer.status)
-        before, reads, longest_s = self._reads.get(name, (kind, 0, 0.0))
+        before, gaps_s = self._reads.get(name, (kind, []))
         if before != kind:
-            reads, longest_s = 0, 0.0
+            gaps_s = []
+        reads, longest_s = len(gaps_s), max(gaps_s, default=0.0)
         gap_s = exchange.sent.at - gap.giver.sent.at
-        self._reads[name] = (kind, reads + 1, max(longest_s, gap_s))
+        gaps_s = [*gaps_s, gap_s][-LATEST:]
+        self._reads[name] = (kind, gaps_s)
         cap_s = max(self.world.time("poll_cap_s", shortest_s) * (1 - self.world.time("poll_jitter", 0.1)), 0)
         grown_s = min(cap_s, shortest_s * 2 ** min(reads // READS_PER_DOUBLING, 32))
         has_grown = longest_s + self.world.slack_s >= grown_s
         least_s = min(cap_s, shortest_s) if has_grown else grown_s
         self.judged += 1
-        if gap.early_s(gap.giver.sent.at + least_s, self.world):
-            yield self.finding(
-                f"{sent(exchange)} for {name} follows {sent(gap.giver)} after {seconds(gap_s)}; "
-                f"as read {reads + 2} in a row without news it is due after {seconds(least_s)} at the earliest. "
-                "Back off exponentially, with jitter, up to the cap.",
-                gap.giver.sent,
-                exchange.sent,
-            )
+        if not gap.early_s(gap.giver.sent.at + least_s, self.world) or self._may_be_drawn(gaps_s):
+            return
+        yield self.finding(
+            f"{sent(exchange)} for {name} follows {sent(gap.giver)} after {seconds(gap_s)}; "
+            f"as read {reads + 2} in a row without news it is due after {seconds(least_s)} at the earliest, and no "
+            f"jitter draws {len(gaps_s)} waits like the last ones. Back off exponentially, with jitter, up to the cap.",
+            gap.giver.sent,
+            exchange.sent,
+        )
+
+    def _may_be_drawn(self, gaps_s: list[float]) -> bool:
+        first_s = self.world.time("poll_first_s", 0.0)
+        return could_be_full_jitter(gaps_s, first_s, self.world.time("poll_cap_s", first_s))
+
+
+@rule(id="waits-are-jittered", requirement="W4.2", needs=Needs.WIRE)
+class WaitsAreJittered(Rule):
+    """Where no Retry-After says when, chance has a part in the waits between status reads.
+
+    Clients that wait alike come back all at once, again and again, after the outage that they met together. Judged in
+    virtual time, where two waits can be the same, on the longest waits of all jobs together, which a back-off that
+    reached its cap repeats; and only where the reads of several jobs show that the client's timer does not tick too
+    coarsely for chance to be seen.
+    """
+
+    endpoints = STATUS
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._waits: list[tuple[float, Exchange, Exchange]] = []
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        gap = gap_before(self.world, exchange)
+        if (
+            gap is not None
+            and gap.hinted_s is None
+            and gap.reader is Reader.SAME
+            and gap.giver.request.endpoint is Endpoint.STATUS
+            and gap.giver.ended is not None
+            and self.world.surely_read(gap.giver, by=exchange.request.worker)
+        ):
+            self._waits.append((exchange.sent.at - gap.giver.ended.at, gap.giver, exchange))
+        yield from ()
+
+    def at_end(self) -> Iterator[Finding]:
+        if self.world.settle_s or self.world.clocks_were_set or self.world.time("poll_jitter", 0.1) <= 0:
+            return
+        cap_s = max((wait_s for wait_s, _, _ in self._waits), default=0.0)
+        waits = [each for each in self._waits if each[0] >= SAME_LENGTH * cap_s]
+        if len(waits) < ENOUGH_WAITS:
+            return
+        self.judged += 1
+        if cap_s - min(wait_s for wait_s, _, _ in waits) > self.world.slack_s:
+            return
+        times_ms = [round(1000 * read.sent.at) for _, _, read in waits]
+        tick_ms = math.gcd(*(time_ms - times_ms[0] for time_ms in times_ms))
+        if tick_ms / 1000 >= cap_s * self.world.time("poll_jitter", 0.1) / 2:
+            return
+        (_, giver, first), (_, _, last) = waits[0], waits[-1]
+        yield self.finding(
+            f"the {len(waits)} longest waits between status reads are of {seconds(cap_s)} each, from "
+            f"{sent(giver)} and {sent(first)} to {sent(last)}. Draw each wait anew, about its nominal length or below.",
+            giver.ended,
+            first.sent,
+            last.sent,
+        )
 
 
 @rule(id="restart-continues-schedule", requirement="W4.3", needs=Needs.WIRE)
@@ -182,22 +256,18 @@ class RestartContinuesSchedule(Rule):
     """A worker that starts, resumes or takes over keeps to the poll time that was set before.
 
     The next poll time belongs into the record. A fleet that restarts and polls everything at once is how an incident
-    grows. Judged where the answer that set the time was read by a worker that lived on long enough to store it.
+    grows. Judged where the answer that set the time asked for it (Retry-After) and was read by a worker that lived on
+    long enough to store it: what a client drew for itself, nobody else can tell.
     """
 
     endpoints = STATUS
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         gap = gap_before(self.world, exchange)
-        if gap is None or gap.reader is not Reader.HEIR:
-            return
-        wait_s = gap.asked_s
-        if wait_s is None and gap.giver.request.endpoint is Endpoint.STATUS:
-            wait_s = shortest_gap_s(self.world)
-        if wait_s is None:
+        if gap is None or gap.reader is not Reader.HEIR or gap.asked_s is None:
             return
         self.judged += 1
-        early_s = gap.early_s((gap.base if gap.asked_s is not None else gap.giver.sent.at) + wait_s, self.world)
+        early_s = gap.early_s(gap.base + gap.asked_s, self.world)
         if early_s:
             yield self.finding(
                 f"{sent(exchange)} for {exchange.operation} came {seconds(early_s)} before the next poll was "
@@ -214,8 +284,8 @@ class OneObserverPerJob(Rule):
     """Two workers that are both well do not poll one job side by side.
 
     A job has one observer at a time, and one schedule. Workers may hand a job to each other between polls; what gives
-    two observers away is a read before the job is due, while the one who read before is alive and undisturbed, or
-    during its read.
+    two observers away is a read before the time that a Retry-After asked for, while the one who read before is alive
+    and undisturbed, or during its read.
     """
 
     endpoints = STATUS
@@ -229,9 +299,6 @@ class OneObserverPerJob(Rule):
         elif gap.giver.ended is None:
             # A sane lease is renewed before half of it has passed, so the reader before still holds it.
             due = gap.giver.sent.at + self.world.time("lease_s", 2) / 2
-        elif gap.giver.request.endpoint is Endpoint.STATUS:
-            shortest_s = shortest_gap_s(self.world) or 0
-            due = gap.giver.sent.at + (shortest_s if gap.hinted_s is None else min(shortest_s, gap.hinted_s))
         else:
             return
         self.judged += 1

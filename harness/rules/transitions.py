@@ -6,7 +6,7 @@ from fake_provider.facts import Endpoint
 from harness.history import Claimed, Commanded, Entry, StateRecorded
 from harness.rules.local_states import EDGES, FINAL, REST_STATES, WAITING_FOR_A_PERSON, is_legal
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import RETRYABLE_REJECTIONS, Exchange, Operation
+from harness.rules.views import RETRYABLE_REJECTIONS, Exchange, Operation, is_key_conflict
 from harness.rules.words import answered, at, sent
 from harness.rules.world import World
 from harness.verdict import Finding
@@ -252,7 +252,8 @@ class SucceededOnlyIfRemoteSucceeded(EvidenceRule):
 class FailedOnlyIfRemoteFailed(EvidenceRule):
     """Failure is recorded or claimed only after the provider reported it, or definitely rejected the create.
 
-    A failed poll is no failed job, and a create that was not answered may have worked. A status read that finds no
+    A failed poll is no failed job, and a create that was not answered may have worked; that its token is taken, as its
+    retry is told, is no rejection either. A status read that finds no
     such job counts as a report once the time is over in which a new job may not be found yet.
     """
 
@@ -270,7 +271,8 @@ class FailedOnlyIfRemoteFailed(EvidenceRule):
     def _rejects(create: Exchange) -> bool:
         status = create.status
         unclear = RETRYABLE_REJECTIONS - {401, 403}
-        return create.maybe_read and status is not None and 400 <= status < 500 and status not in unclear
+        refused = create.maybe_read and status is not None and 400 <= status < 500 and status not in unclear
+        return refused and not (is_key_conflict(create) and create.previous is not None)
 
     def _finds_nothing(self, operation: Operation, read: Exchange) -> bool:
         if not read.maybe_read or read.status not in {404, 410}:

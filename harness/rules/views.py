@@ -22,6 +22,7 @@ __all__ = [
     "Operation",
     "Worker",
     "is_ambiguous",
+    "is_key_conflict",
     "is_rejection",
 ]
 
@@ -141,7 +142,7 @@ class Operation(msgspec.Struct):
     naming: dict[str, list[Exchange]] = {}  # creates and look-ups whose answers named a job, by job id
     shown: dict[str, Entry] = {}  # the first answer that showed each remote state and that the client may have read
     events: dict[str, Entry] = {}  # the first genuine webhook of each type
-    absent: Entry | None = None  # the last authoritative look-up that found nothing
+    absences: list[Entry] = []  # authoritative look-ups that found nothing
     licence: Entry | None = None
     grants: int = 0  # how often a person or the provider gave a reason for a call that is not due
     schedule: Exchange | None = None
@@ -167,6 +168,11 @@ class Operation(msgspec.Struct):
         """The last decision of a person."""
         return self.decisions[-1] if self.decisions else None
 
+    @property
+    def absent(self) -> Entry | None:
+        """The last authoritative look-up that found nothing."""
+        return self.absences[-1] if self.absences else None
+
     def creates(self) -> list[Exchange]:
         return self.calls.get(Endpoint.CREATE, [])
 
@@ -179,6 +185,13 @@ def is_ambiguous(exchange: Exchange) -> bool:
     if answer is None or answer.fate is not Fate.DELIVERED or answer.status is None:
         return True
     return answer.status >= 500 or answer.status in {408, 409, 425}
+
+
+def is_key_conflict(exchange: Exchange) -> bool:
+    """Whether the answer to a create only says that its token came with another request before: there is a job of that
+    token, and nothing was said of this request.
+    """
+    return exchange.maybe_read and exchange.answer is not None and exchange.answer.problem == "idempotency_key_reused"
 
 
 def is_rejection(exchange: Exchange) -> bool:

@@ -1,5 +1,6 @@
 """W4.7: webhooks shorten the wait and never replace the status loop. They come twice, late, forged, or not at all."""
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -7,16 +8,15 @@ from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint, EventDelivered, EventSent
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.scheduling import Reader, gap_before, shortest_gap_s
 from harness.rules.views import Exchange
-from harness.rules.words import at, seconds, sent
+from harness.rules.words import at, sent
 from harness.rules.world import World
 from harness.verdict import Finding
 
 __all__: list[str] = []
 
-CONSEQUENCE_S: Final = 0.05
-"""A call that leaves within this time of a webhook, and that nothing else called for, is taken for its consequence."""
+GONE: Final = 410
+"""Says that no webhooks are wanted any more (Standard Webhooks)."""
 
 
 TOLERANCE_S: Final = 300  # of a timestamp, on both sides of now (Standard Webhooks)
@@ -89,100 +89,10 @@ class ForgedWebhookRefused(Rule):
             )
 
 
-class WebhookConsequence(Rule):
-    """Common to rules by which a webhook has no consequence.
-
-    What gives a consequence away is a call right after it that was not due: the job was not to be read yet, and
-    nothing but this webhook had happened.
-    """
-
-    endpoints = frozenset({Endpoint.STATUS, Endpoint.RESULT})
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self._last: dict[str, Entry] = {}
-
-    def without_consequence(self, entry: Entry, event: EventSent, /) -> bool:
-        """Whether this webhook must not have any."""
-        raise NotImplementedError
-
-    def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
-        """The finding for the call ``exchange`` after ``event``."""
-        raise NotImplementedError
-
-    def on_event_sent(self, entry: Entry, fact: EventSent) -> Iterator[Finding]:
-        if fact.operation is not None:
-            if self.without_consequence(entry, fact):
-                self.judged += 1
-                self._last[fact.operation] = entry
-            else:
-                self._last.pop(fact.operation, None)
-        return iter(())
-
-    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        event = self._last.get(exchange.operation or "")
-        if event is None or exchange.sent.at - event.at > CONSEQUENCE_S:
-            return
-        operation = self.world.operation(exchange.operation or "")
-        if exchange.request.endpoint is Endpoint.RESULT:
-            early_s = 0.0 if "succeeded" in operation.shown else CONSEQUENCE_S
-        else:
-            early_s = self._early_s(exchange)
-        if early_s and self.first_time(event.seq):
-            yield self.breach(exchange, event, early_s)
-
-    def _early_s(self, exchange: Exchange) -> float:
-        gap = gap_before(self.world, exchange)
-        if gap is None or gap.reader is Reader.HEIR:
-            return 0.0
-        wait_s = gap.asked_s
-        if wait_s is None:
-            wait_s = shortest_gap_s(self.world) if gap.giver.request.endpoint is Endpoint.STATUS else None
-        # By less than the time in which a webhook shows its effect, a client's own timer may have come first.
-        early_s = 0.0 if wait_s is None else gap.early_s(gap.base + wait_s, self.world)
-        return early_s if early_s > CONSEQUENCE_S else 0.0
-
-
-@rule(id="forged-webhook-changes-nothing", requirement="W4.7", needs=Needs.WIRE)
-class ForgedWebhookChangesNothing(WebhookConsequence):
-    """A forged webhook has no consequence: no early status read, no result fetched.
-
-    Else anybody who knows the address can make the client hammer the provider, or believe what is not so.
-    """
-
-    def without_consequence(self, _entry: Entry, event: EventSent, /) -> bool:
-        return not event.genuine
-
-    def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
-        return self.finding(
-            f"{sent(exchange)} for {exchange.operation} left {seconds(exchange.sent.at - event.at)} after a "
-            "forged webhook "
-            f"({at(event)}), and was not due for {seconds(early_s)}. Drop what is not signed by the provider.",
-            event,
-            exchange.sent,
-        )
-
-
-@rule(id="duplicate-webhook-changes-nothing", requirement="W4.7", needs=Needs.WIRE)
-class DuplicateWebhookChangesNothing(WebhookConsequence):
-    """A webhook that the client has taken already has no consequence when it comes again.
-
-    One event may be delivered dozens of times. De-duplicate by event id, durably.
-    """
-
-    def without_consequence(self, entry: Entry, event: EventSent) -> bool:
-        taken = self.world.taken_events.get(event.event)
-        return event.genuine and taken is not None and taken.at + self.world.settle_s <= entry.at
-
-    def breach(self, exchange: Exchange, event: Entry, early_s: float) -> Finding:
-        return self.finding(
-            f"{sent(exchange)} for {exchange.operation} left {seconds(exchange.sent.at - event.at)} after a "
-            "webhook that the "
-            f"client had taken before ({at(event)}), and was not due for {seconds(early_s)}. De-duplicate by "
-            "webhook-id.",
-            event,
-            exchange.sent,
-        )
+def knows_the_job(world: World, event: EventSent, sent_at: Entry) -> bool:
+    """Whether the client surely knew the job of an event when that was sent."""
+    named = world.operation(event.operation or "").naming.get(event.job, ())
+    return any(each.ended is not None and each.ended.seq < sent_at.seq and world.surely_read(each) for each in named)
 
 
 def skews_s(sent_at: Entry, event: EventSent, arrived: Entry) -> tuple[float, float]:
@@ -226,38 +136,42 @@ class GenuineWebhookNotRefused(Rule):
     """A webhook with a valid signature and a timestamp of today is not refused as though it were forged.
 
     While secrets are changed a delivery bears several signatures, and one that fits is enough: who compares the first
-    only is deaf until the change is over. Judged by 400, 401 and 403, on the documented events about a job that the
-    client surely knew.
+    only is deaf until the change is over. Judged by 400, 401 and 403, and by any other error where an event meets with
+    nothing else on three attempts, on the documented events about a job that the client surely knew.
     """
 
     refusals = frozenset({400, 401, 403})
+    attempts = 3
     documented = frozenset({"job.running", "job.succeeded", "job.failed", "job.cancelled"})
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._errors: dict[str, float] = {}  # by event: how many attempts met with an error and nothing else
 
     def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
         known = self.world.deliveries.get(fact.delivery)
         if known is None or fact.status is None:
             return
         sent_at, event = known
-        if not event.genuine or event.type not in self.documented or not self._knows_the_job(event, sent_at):
+        if not event.genuine or event.type not in self.documented or not knows_the_job(self.world, event, sent_at):
             return
         wrong_s = self.world.clock_error_s(fact.worker, sent_at)
         if max(map(abs, skews_s(sent_at, event, entry))) + wrong_s > TOLERANCE_S - EDGE_S:
             return  # by its clock the timestamp may be out of time
         self.judged += 1
-        if fact.status in self.refusals and self.first_time(fact.event):
+        if is_success(fact.status) or fact.status == GONE:
+            self._errors[fact.event] = -math.inf
+            return
+        times = self._errors[fact.event] = self._errors.get(fact.event, 0) + 1
+        often = times >= self.attempts and not any(worker.cut_seqs for worker in self.world.workers.values())
+        if (fact.status in self.refusals or often) and self.first_time(fact.event):
             yield self.finding(
                 f"webhook {fact.event} for {event.operation} left {at(sent_at)}, signed with the client's secret, "
-                f"and was answered {fact.status}. Compare each of its signatures with each secret, and take it if one "
-                "fits.",
+                f"and was answered {fact.status}, attempt {event.attempt}. Compare each of its signatures with each "
+                "secret, and take it if one fits.",
                 sent_at,
                 entry,
             )
-
-    def _knows_the_job(self, event: EventSent, sent_at: Entry) -> bool:
-        named = self.world.operation(event.operation or "").naming.get(event.job, ())
-        return any(
-            each.ended is not None and each.ended.seq < sent_at.seq and self.world.surely_read(each) for each in named
-        )
 
 
 @rule(id="duplicate-webhook-answered-2xx", requirement="W4.7", needs=Needs.WIRE)

@@ -414,7 +414,7 @@ class World:
                 and GARBLING.isdisjoint(exchange.faults)
                 and not any(self._is_awaited(create, exchange.sent) for create in operation.creates())
             ):
-                operation.absent = entry
+                operation.absences.append(entry)
         elif endpoint is Endpoint.CANCEL:
             operation.licence = entry
 

@@ -179,9 +179,13 @@ class PlainClient:
                 answer = await client.request(method, path, headers=named, content=body)
             except httpx2.HTTPError:
                 answer = None
-        if (record.owner, record.owned_until) != (self.host.worker, mine) or mine <= self.host.store_now():
+        if not self._is_still_held(record, mine):
             raise Gone
         return answer
+
+    def _is_still_held(self, record: Record, until: float) -> bool:
+        """Whether the lease under which a call was made is this worker's still, now that the answer is there."""
+        return (record.owner, record.owned_until) == (self.host.worker, until) and until > self.host.store_now()
 
     def _later(self, record: Record, answer: httpx2.Response | None) -> None:
         """Set the time of the next call: as asked, or backed off."""
@@ -192,6 +196,7 @@ class PlainClient:
         asked = read_retry_after(headers, now).delay_s
         timing = self.timing
         wait = min(timing["poll_cap_s"], timing["poll_first_s"] * 2**record.misses)
+        wait *= self.host.random.uniform(1 - timing["poll_jitter"], 1)
         if record.stop_at is None:  # what a cancel comes to is watched at the usual pace
             wait *= self.slowness
         record.misses += 1

@@ -235,6 +235,16 @@ def test_a_stranger_signs_nothing(play: Play) -> None:
     assert [sent.genuine for sent in world.of(EventSent)] == [False, True]
 
 
+def test_a_stranger_is_faster_with_the_events_own_id(play: Play) -> None:
+    fault = {"kind": "webhook_preempted", "at": "webhook#1:before_receipt", "seconds": 0.5}
+    world = play(one_job, fault, contract=HOOKS)
+    assert _times(world) == [2, 2.5]
+    assert len(_ids(world)) == 1
+    with pytest.raises(WebhookVerificationError, match="No matching signature"):
+        _verify(world, 0)
+    _verify(world, 1)
+
+
 def test_an_event_is_about_somebody_elses_job(play: Play) -> None:
     world = play(one_job, {"kind": "webhook_for_another_job", "at": "create#1:delivered"}, contract=HOOKS)
     assert _verify(world, 0)["data"]["id"] not in world.jobs

@@ -47,6 +47,7 @@ from harness.subject import REST_STATES
 TOKEN = "9f1c2a7be04d4c1b8a6d3e5f70219c4d"
 OTHER_TOKEN = "0d7e6b5a4c3f2918e7d6c5b4a3928170"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+OTHER_TRACE = "7a1c5e9b3d2f4860a1b2c3d4e5f60718"
 CREDENTIAL = "sha256:0123456789abcdef"
 BODY = "sha256:aa"
 SHA = "5c" * 32

@@ -92,11 +92,18 @@ CASES = [
         breaks=lambda s: s.claimed("cancellation_unconfirmed", job=None),
     ),
     Case(
+        "no-poll-after-cancel-deadline",
+        nothing=lambda s: s.create().told("cancel", at=1).cancel(status=409).poll(at=30),
+        holds=lambda s: s.create().told("cancel", at=1).cancel().poll(at=5),
+        just_holds=lambda s: s.create().told("cancel", at=1).cancel().poll(at=5).poll(at=6).poll(at=7),
+        breaks=lambda s: s.create().told("cancel", at=1).cancel().poll(at=5).poll(at=7).poll(at=8),
+    ),
+    Case(
         "cancels-per-intent-limited",
         nothing=lambda s: s.create().told("cancel").cancel(),
         holds=lambda s: s.create().told("cancel").cancel(status=503).cancel(status=503, at=1).cancel(at=2),
         # Another command is another intent.
-        just_holds=lambda s: fails_to_cancel(fails_to_cancel(s.create().told("cancel"), 4).told("cancel"), 4),
-        breaks=lambda s: fails_to_cancel(s.create().told("cancel"), 5),
+        just_holds=lambda s: fails_to_cancel(fails_to_cancel(s.create().told("cancel"), 5).told("cancel"), 5),
+        breaks=lambda s: fails_to_cancel(s.create().told("cancel"), 6),
     ),
 ]

@@ -24,7 +24,7 @@ CASES = [
     ),
     Case(
         "harmed-result-not-taken",
-        nothing=lambda s: s.under(result=UNCHECKED).create().moved("succeeded").fetch(sha="00").claimed("succeeded"),
+        nothing=lambda s: s.create().moved("succeeded").poll("succeeded").fetch(sha="00").claimed("failed"),
         holds=lambda s: s.succeeds().claimed("succeeded"),
         just_holds=lambda s: (
             s.create().moved("succeeded").poll("succeeded").fetch(sha="00").fetch().claimed("succeeded")
@@ -115,7 +115,7 @@ CASES = [
         "result-reads-limited",
         nothing=lambda s: s.create().poll("succeeded", at=1).fetch(),
         holds=lambda s: s.create().poll("succeeded", at=1).fetch(status=503).fetch(status=503, at=2).fetch(at=3),
-        just_holds=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 4).fetch(at=1.45),
-        breaks=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 4).fetch(),
+        just_holds=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 5).fetch(at=1.225),
+        breaks=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 5).fetch(),
     ),
 ]

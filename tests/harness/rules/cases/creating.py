@@ -150,7 +150,7 @@ CASES = [
         "tries-per-create-limited",
         nothing=lambda s: s.create(),
         holds=lambda s: s.lost().lost(at=1).lost(at=2).create(at=3),
-        just_holds=lambda s: s.lost().lost().lost().lost().create(at=0.45),
-        breaks=lambda s: s.lost().lost().lost().lost().create(),
+        just_holds=lambda s: s.lost().lost().lost().lost().lost().create(at=0.225),
+        breaks=lambda s: s.lost().lost().lost().lost().lost().create(),
     ),
 ]

@@ -1,6 +1,32 @@
 """W4: cases for the rules on observing, on its schedule and on webhooks."""
 
 from tests.harness.rules.cases.case import Case
+from tests.harness.rules.histories import OTHER_TRACE, Story
+
+
+def polled_each(gap_s: float, story: Story, times: int) -> Story:
+    """Polled so many times from the first second on, always with the same gap."""
+    for number in range(times):
+        story.poll(at=1 + number * gap_s)
+    return story
+
+
+def side_by_side(story: Story, *, offset_s: float, drawn_s: float = 0.0) -> Story:
+    """Two jobs polled eight times each, every two seconds; the second job's reads come that much after the first's."""
+    story.create().create(op="op-2", job="job-2", trace=OTHER_TRACE)
+    for number in range(8):
+        at = 1 + 2.0 * number
+        story.poll(at=at + drawn_s * (number % 3))
+        story.poll(op="op-2", job="job-2", trace=OTHER_TRACE, at=at + offset_s)
+    return story
+
+
+def heeding(story: Story) -> Story:
+    """A webhook leads to a read that was not due; then the event of the job's end is taken."""
+    story.under(status={"retry_after_s": 12}).create(retry_after=12)
+    story.webhook("job.running", event="evt-0", at=1).poll(retry_after=12)
+    return story.webhook(at=4)
+
 
 CASES = [
     Case(
@@ -14,9 +40,17 @@ CASES = [
         "backs-off",
         nothing=lambda s: s.create().poll(at=0),
         holds=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2.5).poll(at=4.5),
-        # Where jitter is as wide as the gap, a long one may be followed by short ones.
-        just_holds=lambda s: s.create().poll(at=1).poll(at=1.9).poll(at=2.4).poll(at=2.9).poll(at=3.4).poll(at=3.9),
-        breaks=lambda s: s.create().poll(at=1).poll(at=1.5).poll(at=2).poll(at=2.5).poll(at=3).poll(at=3.5),
+        # Full jitter may draw seven waits like these, and hardly ever an eighth.
+        just_holds=lambda s: polled_each(0.5, s.create(), 8),
+        breaks=lambda s: polled_each(0.5, s.create(), 9),
+    ),
+    Case(
+        "waits-are-jittered",
+        nothing=lambda s: s.create().poll(at=1).poll(at=2).ended(at=3),
+        holds=lambda s: side_by_side(s, offset_s=0.37, drawn_s=0.1).ended(at=20),
+        # Whatever is drawn, a timer that ticks twice a second lets nothing be seen of it.
+        just_holds=lambda s: side_by_side(s, offset_s=0.5).ended(at=20),
+        breaks=lambda s: side_by_side(s, offset_s=0.37).ended(at=20),
     ),
     Case(
         "restart-continues-schedule",
@@ -28,7 +62,7 @@ CASES = [
     Case(
         "one-observer-per-job",
         nothing=lambda s: s.create().poll(at=1).poll(at=2),
-        holds=lambda s: s.create().poll(at=1).poll(at=2, by="w2").poll(at=3),
+        holds=lambda s: s.create().poll(at=1, retry_after=1).poll(at=2, by="w2", retry_after=1).poll(at=3),
         just_holds=lambda s: s.create().poll(at=1, retry_after=1).poll(at=2, by="w2"),
         breaks=lambda s: s.create().poll(at=1, retry_after=1).poll(at=1, by="w2"),
     ),
@@ -124,6 +158,13 @@ CASES = [
         breaks=lambda s: s.create().webhook(at=1, answered=401),
     ),
     Case(
+        "final-event-leads-to-a-read",
+        nothing=lambda s: s.create(retry_after=12).webhook(at=1).poll("succeeded", at=12),
+        holds=lambda s: heeding(s).poll("succeeded"),
+        just_holds=lambda s: heeding(s).poll("succeeded", at=10.2),
+        breaks=lambda s: heeding(s).poll("succeeded", at=13),
+    ),
+    Case(
         "duplicate-webhook-answered-2xx",
         nothing=lambda s: s.webhook(answered=None).webhook(answered=500),
         holds=lambda s: s.webhook().webhook(at=1),
@@ -135,7 +176,7 @@ CASES = [
         nothing=lambda s: s.create().poll(at=1),
         holds=lambda s: s.create().poll(at=1).poll(at=2).poll(at=4),
         # Each webhook is a reason for one more.
-        just_holds=lambda s: s.create().poll(at=1).poll().poll().poll().webhook("job.running").poll(),
-        breaks=lambda s: s.create().poll(at=1).poll().poll().poll().poll(),
+        just_holds=lambda s: s.create().poll(at=1).poll().poll().poll().poll().webhook("job.running").poll(),
+        breaks=lambda s: s.create().poll(at=1).poll().poll().poll().poll().poll(),
     ),
 ]

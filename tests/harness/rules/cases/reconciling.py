@@ -32,6 +32,14 @@ CASES = [
         breaks=lambda s: s.under(**NOTHING_OFFERED).lost().claimed("failed"),
     ),
     Case(
+        "human-decision-only-if-stuck",
+        nothing=lambda s: s.told("submit").lost().create().claimed("succeeded", at=1),
+        holds=lambda s: s.told("submit").lost().claimed("human_decision_required", why="nobody knows", at=10),
+        # Before the next try the deadline will have passed.
+        just_holds=lambda s: s.told("submit").lost().noted("reconciliation", "human_decision_required", at=6.8),
+        breaks=lambda s: s.told("submit").lost().claimed("human_decision_required", why="nobody knows", at=1),
+    ),
+    Case(
         "human-decision-is-explained",
         nothing=lambda s: s.claimed("succeeded"),
         holds=lambda s: s.claimed("human_decision_required", why="two job ids for one token"),
