@@ -347,6 +347,7 @@ class Boundary:
                 replayed=told.replayed,
                 problem=told.problem,
                 request_id=told.request_id,
+                leaving_s=0.0 if send.since is None else round(max(0.0, course.now - send.since), 6),
                 from_fault=told.from_fault,
             )
         )

@@ -73,10 +73,14 @@ class Begin(msgspec.Struct, frozen=True):
 
 
 class Send(msgspec.Struct):
-    """Let the answer end in that manner. A shell that finds its client gone sets ``fate`` to say so."""
+    """Let the answer end in that manner. A shell that finds its client gone sets ``fate`` to say so.
+
+    ``since``: by the engine's clock, when the shell was given it. The client may have the answer from then on.
+    """
 
     answer: Answer | None
     fate: Fate
+    since: float | None = None
 
 
 HostEffect = KillHost | StopHost | SetClock

@@ -155,6 +155,7 @@ class Passage:
             if self.abandoned:
                 effect.fate = Fate.ABANDONED
                 return False
+            effect.since = engine.clock.now()
             return not self._shell.send(self, effect)
         if isinstance(effect, Begin):
             return not self.abandoned and not self._shell.begin(self, effect.answer)

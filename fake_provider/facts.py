@@ -129,6 +129,7 @@ class AnswerEnded(Fact, frozen=True, tag="answer_ended"):
     problem: str | None = None  # short name of the problem, for error answers
     request_id: str | None = None
     from_fault: bool = False  # made by a fault, not by the provider
+    leaving_s: float = 0.0  # for so long it was on its way out of the provider; nothing but real time makes it long
 
 
 class JobCreated(Fact, frozen=True, tag="job_created"):

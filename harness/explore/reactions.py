@@ -40,10 +40,25 @@ from harness.history import (
     WorkerStopped,
 )
 
-__all__ = ["Sequel", "clock_jumped", "differ", "midst", "quiet_from", "reaction", "sequel", "without_ids"]
+__all__ = ["Done", "Sequel", "clock_jumped", "differ", "midst", "quiet_from", "reaction", "sequel", "without_ids"]
 
-Sequel = tuple[tuple[float | None, bytes], ...]
-"""What followed upon a moment: each thing done, with the seconds until then. No time: the harness chose it."""
+
+class Done(msgspec.Struct, frozen=True):
+    """One thing that was done, so many seconds after a moment."""
+
+    in_s: float
+    told: bytes
+    is_chosen: bool = False  # by the harness: when it was done, at least
+    by_provider: bool = False  # or by the network, of itself
+
+
+class Sequel(msgspec.Struct, frozen=True):
+    """What followed upon a moment."""
+
+    done: tuple[Done, ...]
+    asked: tuple[bytes, ...]  # what the client claimed in the end, and the ledger
+    lasted_s: float  # until the end of the run
+
 
 _UNSAID: Final = {
     RequestSent: ("credential", "copy_of"),
@@ -81,6 +96,8 @@ _SAID: Final[dict[type[Fact], tuple[str, ...]]] = {
         WorkerStopped,
     )
 }
+
+_BY_PROVIDER: Final = (CancelTaken, EventDelivered, EventSent, JobCreated, JobMoved, ResultRead)
 
 _ENCODER: Final = msgspec.json.Encoder()
 _ID: Final = re.compile(rb"(?<![0-9a-f.])[0-9a-f]{16,}")  # not the digits of a fraction
@@ -182,14 +199,14 @@ def midst(history: History, since: int, at: float) -> list[object] | None:
 
 
 def sequel(history: History, since: int, at: float) -> Sequel:
-    """Return all that was done from a moment on, and last what the harness asked for: the last claim about each
+    """Return all that was done from a moment on, and apart what the harness asked for: the last claim about each
     operation, whoever made it, and the ledger. What was done in one instant is in no order of its own.
     """
     before, after = _split(history, since)
     base, is_healed = _fences(before), False
     claims: dict[str, list[Any]] = {}
     ledger: list[list[Any]] = []
-    done: list[tuple[float, float | None, list[Any]]] = []
+    done: list[tuple[Fact, float, bool, list[Any]]] = []
     for entry in after:
         fact, in_s = entry.fact, entry.at - at
         is_healed = is_healed or isinstance(fact, FaultsHealed)
@@ -201,12 +218,17 @@ def sequel(history: History, since: int, at: float) -> Sequel:
         elif isinstance(fact, LedgerRead):
             ledger.append(told)
         else:
-            done.append((round(in_s, 3), None if is_healed else in_s, told))
-    done.sort(key=lambda each: (each[0], _ID.sub(b"id", _ENCODER.encode(each[2]))))
+            done.append((fact, in_s, is_healed, told))
+    done.sort(key=lambda each: (round(each[1], 3), _ID.sub(b"id", _ENCODER.encode(each[3]))))
     ids: dict[bytes, bytes] = {}
-    said = [(in_s, told) for _, in_s, told in done]
-    said += [(None, told) for told in (*(claims[operation] for operation in sorted(claims)), *ledger)]
-    return tuple((in_s, without_ids(told, ids)) for in_s, told in said)
+    return Sequel(
+        done=tuple(
+            Done(in_s, without_ids(told, ids), is_chosen=is_healed, by_provider=isinstance(fact, _BY_PROVIDER))
+            for fact, in_s, is_healed, told in done
+        ),
+        asked=tuple(without_ids(each, ids) for each in (*(claims[name] for name in sorted(claims)), *ledger)),
+        lasted_s=history[-1].at - at,
+    )
 
 
 def _split(history: History, since: int) -> tuple[list[Entry], list[Entry]]:
@@ -237,8 +259,16 @@ def _told(fact: Fact, fences: dict[str, int]) -> list[Any] | None:
 
 
 def differ(one: Sequel, other: Sequel) -> bool:
-    """Whether two sequels are not the same. Times that the harness chose in either of them are not compared."""
-    return len(one) != len(other) or any(
-        said != said_too or (at is not None and at_too is not None and abs(at - at_too) > _SAME_S)
-        for (at, said), (at_too, said_too) in zip(one, other, strict=True)
+    """Whether two sequels are not the same. Times that the harness chose in either of them are not compared; nor is
+    what the provider did in one of them when the other was over, since the harness chose that, too.
+    """
+    until = min(one.lasted_s, other.lasted_s) - _SAME_S
+    ours, theirs = ([each for each in run.done if each.in_s < until or not each.by_provider] for run in (one, other))
+    return (
+        one.asked != other.asked
+        or len(ours) != len(theirs)
+        or any(
+            mine.told != yours.told or not (mine.is_chosen or yours.is_chosen or abs(mine.in_s - yours.in_s) <= _SAME_S)
+            for mine, yours in zip(ours, theirs, strict=True)
+        )
     )

@@ -177,9 +177,9 @@ class FinalEventLeadsToARead(Rule):
         if event is None or not isinstance(event.fact, EventSent):
             return False
         asked_s = giver.answer.retry_after_s if giver is not None and giver.answer is not None else None
-        if giver is None or giver.ended is None or asked_s is None or not self.world.surely_read(giver):
+        if giver is None or giver.left_at is None or asked_s is None or not self.world.surely_read(giver):
             return False
-        return read.sent.at < giver.ended.at + asked_s - CONSEQUENCE_S
+        return read.sent.at < giver.left_at + asked_s - CONSEQUENCE_S
 
     def _judge(self, name: str, left: Entry, taken: Entry, until: Entry, what: str) -> Iterator[Finding]:
         world, operation = self.world, self.world.operation(name)

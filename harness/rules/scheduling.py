@@ -86,15 +86,15 @@ def gap_before(world: World, call: Exchange) -> Gap | None:
     me, them = call.request.worker, giver.request.worker
     undisturbed = world.undisturbed(them, giver.sent)
     reader = Reader.HEIR if not undisturbed else Reader.SAME if me == them else Reader.STRANGER
-    answer, ended = giver.answer, giver.ended
+    answer, left_at = giver.answer, giver.left_at
     asked_s, base = None, giver.sent.at
-    if answer is not None and ended is not None and world.surely_read(giver, by=me):
+    if answer is not None and left_at is not None and world.surely_read(giver, by=me):
         asked_s = answer.retry_after_s
         if asked_s is not None:
             asked_s = max(0.0, asked_s - world.misdated_s(giver, me))
         # A date says when, counted by whoever wrote it; seconds are counted by whoever read them.
         if not answer.from_fault and world.contract.status.retry_after is not RetryAfter.HTTP_DATE:
-            base = ended.at
+            base = left_at
     elif reader is Reader.HEIR:
         return None  # what was not surely read, nobody can carry on from
     return Gap(call=call, giver=giver, reader=reader, asked_s=asked_s, base=base)

@@ -89,6 +89,11 @@ class Exchange(msgspec.Struct):
         return self.answer is not None and self.answer.fate in {Fate.DELIVERED, Fate.CUT}
 
     @property
+    def left_at(self) -> float | None:
+        """When the answer began to leave the provider: from then on the client may have had it."""
+        return None if self.ended is None or self.answer is None else self.ended.at - self.answer.leaving_s
+
+    @property
     def redirected(self) -> bool:
         """The answer only pointed elsewhere: a call that follows it is the same call, going on."""
         return self.maybe_read and self.status in REDIRECTS

@@ -356,11 +356,11 @@ class World:
     def _was_due(self, read: Exchange) -> bool:
         """Whether a status read was due by the schedule alone, as far as that can be told."""
         giver = read.schedule
-        if giver is None or giver.ended is None or giver.answer is None:
+        if giver is None or giver.left_at is None or giver.answer is None:
             return False
         asked_s = giver.answer.retry_after_s
         if asked_s is not None and self.surely_read(giver, by=read.request.worker):
-            due = giver.ended.at + asked_s - self.misdated_s(giver, read.request.worker)
+            due = giver.left_at + asked_s - self.misdated_s(giver, read.request.worker)
         else:
             due = giver.sent.at + self.time("poll_first_s", 0.0)
         return read.sent.at + self.slack_s + self.ran_ahead_s(giver.sent) >= due

@@ -9,7 +9,7 @@ import pytest
 from fake_provider.facts import CommitPoint, Endpoint
 from harness.explore.attempts import Attempt, Situation, aftermath, attempt
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
-from harness.explore.reactions import differ, without_ids
+from harness.explore.reactions import Done, Sequel, differ, without_ids
 from harness.explore.situations import Precedents, without_its_task
 from harness.explore.sweep import sweep
 from harness.subject import Outlook, Refused
@@ -219,7 +219,7 @@ def test_a_wrong_clock_is_followed_by_the_same_whenever_it_is_set_right_again() 
         staged = stage(STORY, (*placements, Placement(place, wrong)))
         sequels.append(aftermath(staged, build, STORY.seed, place).sequel)
     one, other = sequels
-    assert any(b"ClockSet" in told for _, told in one)
+    assert any(b"ClockSet" in each.told for each in one.done)
     assert not differ(one, other)
 
 
@@ -361,12 +361,24 @@ def test_an_outlook_that_fails_makes_the_sweep_unknown_and_not_the_client_wrong(
     assert "no idea" in found.reason
 
 
+def after(*done: Done, asked: bytes = b"", lasted_s: float = 9.0) -> Sequel:
+    return Sequel(done, (asked,), lasted_s)
+
+
 def test_sequels_differ_by_what_is_done_and_when_but_not_by_the_last_digits_of_a_time() -> None:
-    assert not differ(((1.0, b"a"), (None, b"b")), ((1.0000004, b"a"), (None, b"b")))
-    assert differ(((1.0, b"a"),), ((1.1, b"a"),))
-    assert differ(((1.0, b"a"),), ((1.0, b"b"),))
-    assert not differ(((1.0, b"a"),), ((None, b"a"),))  # one of them came when the faults were healed
-    assert differ(((1.0, b"a"),), ())
+    assert not differ(after(Done(1.0, b"a")), after(Done(1.0000004, b"a")))
+    assert differ(after(Done(1.0, b"a")), after(Done(1.1, b"a")))
+    assert differ(after(Done(1.0, b"a")), after(Done(1.0, b"b")))
+    assert not differ(after(Done(1.0, b"a")), after(Done(1.1, b"a", is_chosen=True)))  # when the faults were healed
+    assert differ(after(Done(1.0, b"a")), after())
+    assert differ(after(asked=b"succeeded"), after(asked=b"failed"))
+
+
+def test_what_the_provider_does_when_the_other_run_is_over_is_no_difference() -> None:
+    late, early = Done(5.0, b"a", by_provider=True), Done(4.9, b"a", by_provider=True)
+    assert not differ(after(late, lasted_s=6.0), after(lasted_s=5.0))
+    assert differ(after(early, lasted_s=6.0), after(lasted_s=5.0))
+    assert differ(after(Done(5.0, b"a"), lasted_s=6.0), after(lasted_s=5.0))  # by the client
 
 
 def test_ids_are_told_by_the_order_in_which_they_come_up() -> None:

@@ -57,12 +57,22 @@ def ended_inside(story: Story, *faults: str) -> Story:
     return story.poll("succeeded", faults=faults).claimed("succeeded")
 
 
+def slow_to_leave(leaving_s: float) -> dict[str, object]:
+    return {"status": 200, "canonical_state": "running", "retry_after_s": 1, "leaving_s": leaving_s}
+
+
 EXCUSED: list[tuple[str, str, Told, Told]] = [
     (
         "one-job-per-operation",
         "a look-up came between the two creates, and another one after both",
         lambda s: both_late(s, looked_up_between=True),
         lambda s: both_late(s, looked_up_between=False),
+    ),
+    (
+        "obeys-retry-after",
+        "the answer was on its way out for a while: the client counts from when it had it",
+        lambda s: s.call(Endpoint.STATUS, job="job-1", answer=slow_to_leave(0.2), at=2).poll(at=2.8),
+        lambda s: s.call(Endpoint.STATUS, job="job-1", answer=slow_to_leave(0.2), at=2).poll(at=2.7),
     ),
     (
         "token-has-128-bits",
