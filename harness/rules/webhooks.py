@@ -137,7 +137,8 @@ class GenuineWebhookNotRefused(Rule):
 
     While secrets are changed a delivery bears several signatures, and one that fits is enough: who compares the first
     only is deaf until the change is over. Judged by 400, 401 and 403, and by any other error where an event meets with
-    nothing else on three attempts, on the documented events about a job that the client surely knew.
+    nothing else on three attempts while the client goes on calling (one whose store takes no writes may well say so),
+    on the documented events about a job that the client surely knew.
     """
 
     refusals = frozenset({400, 401, 403})
@@ -146,7 +147,13 @@ class GenuineWebhookNotRefused(Rule):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._errors: dict[str, float] = {}  # by event: how many attempts met with an error and nothing else
+        self._calls = 0
+        # By event: how many attempts met with an error and nothing else, and how many calls there were by the last.
+        self._errors: dict[str, tuple[float, int]] = {}
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:  # noqa: ARG002
+        self._calls += 1
+        yield from ()
 
     def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
         known = self.world.deliveries.get(fact.delivery)
@@ -160,9 +167,11 @@ class GenuineWebhookNotRefused(Rule):
             return  # by its clock the timestamp may be out of time
         self.judged += 1
         if is_success(fact.status) or fact.status == GONE:
-            self._errors[fact.event] = -math.inf
+            self._errors[fact.event] = (-math.inf, 0)
             return
-        times = self._errors[fact.event] = self._errors.get(fact.event, 0) + 1
+        times, calls = self._errors.get(fact.event, (0, -1))
+        times += self._calls > calls
+        self._errors[fact.event] = (times, self._calls)
         often = times >= self.attempts and not any(worker.cut_seqs for worker in self.world.workers.values())
         if (fact.status in self.refusals or often) and self.first_time(fact.event):
             yield self.finding(

@@ -39,6 +39,9 @@ def test_it_is_counted_from_when_the_answer_was_handed_over(needs_s: float) -> N
         world.engine.begin(request, "w1", Slow(needs_s))
         await world.clock.sleep(1)
 
-    world.run(ask)
+    try:
+        world.run(ask)
+    finally:
+        world.close()
     (ended,) = [fact for fact in world.facts if isinstance(fact, AnswerEnded)]
     assert ended.leaving_s == needs_s

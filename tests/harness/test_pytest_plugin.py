@@ -60,13 +60,13 @@ def test_a_finding_is_the_message_with_its_facts_and_the_line_that_makes_it_agai
 
 def test_the_fixture_takes_a_factory_and_gives_the_result(suite: pytest.Pytester) -> None:
     suite.makepyfile(FIXTURE.format(what="build"))
-    result = suite.runpytest_subprocess("-k", "happy-path or stale-lease")
+    result = suite.runpytest_subprocess("-k", "happy-path or crash-before-first-poll")
     result.assert_outcomes(passed=2, deselected=result.parseoutcomes()["deselected"])
 
 
 def test_scenarios_that_do_not_apply_are_skipped_with_the_reason(suite: pytest.Pytester) -> None:
     suite.makepyfile(FIXTURE.format(what=f"[{sys.executable!r}, '-c', 'pass'], one_shot=True"))
-    result = suite.runpytest_subprocess("-rs", "-k", "stale-lease")
+    result = suite.runpytest_subprocess("-rs", "-k", "stale-lease-at-the-end")
     assert result.parseoutcomes()["skipped"] == 1
     result.stdout.fnmatch_lines(["SKIPPED*not applicable: it has several workers on one store*"])
 
