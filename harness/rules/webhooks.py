@@ -137,8 +137,8 @@ class GenuineWebhookNotRefused(Rule):
 
     While secrets are changed a delivery bears several signatures, and one that fits is enough: who compares the first
     only is deaf until the change is over. Judged by 400, 401 and 403, and by any other error where an event meets with
-    nothing else on three attempts while the client goes on calling (one whose store takes no writes may well say so),
-    on the documented events about a job that the client surely knew.
+    nothing else on three attempts, though the client made a call since the first of them left (one whose store takes no
+    writes makes none, and may well say so), on the documented events about a job that the client surely knew.
     """
 
     refusals = frozenset({400, 401, 403})
@@ -148,11 +148,15 @@ class GenuineWebhookNotRefused(Rule):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._calls = 0
-        # By event: how many attempts met with an error and nothing else, and how many calls there were by the last.
-        self._errors: dict[str, tuple[float, int]] = {}
+        self._calls_before: dict[str, int] = {}  # by event: how many there were when it was sent first
+        self._errors: dict[str, float] = {}  # by event: how many attempts met with an error and nothing else
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:  # noqa: ARG002
         self._calls += 1
+        yield from ()
+
+    def on_event_sent(self, entry: Entry, fact: EventSent) -> Iterator[Finding]:  # noqa: ARG002
+        self._calls_before.setdefault(fact.event, self._calls)
         yield from ()
 
     def on_event_delivered(self, entry: Entry, fact: EventDelivered) -> Iterator[Finding]:
@@ -167,12 +171,12 @@ class GenuineWebhookNotRefused(Rule):
             return  # by its clock the timestamp may be out of time
         self.judged += 1
         if is_success(fact.status) or fact.status == GONE:
-            self._errors[fact.event] = (-math.inf, 0)
+            self._errors[fact.event] = -math.inf
             return
-        times, calls = self._errors.get(fact.event, (0, -1))
-        times += self._calls > calls
-        self._errors[fact.event] = (times, self._calls)
-        often = times >= self.attempts and not any(worker.cut_seqs for worker in self.world.workers.values())
+        times = self._errors[fact.event] = self._errors.get(fact.event, 0) + 1
+        is_at_work = self._calls > self._calls_before.get(fact.event, self._calls)
+        is_disturbed = any(worker.cut_seqs for worker in self.world.workers.values())
+        often = times >= self.attempts and is_at_work and not is_disturbed
         if (fact.status in self.refusals or often) and self.first_time(fact.event):
             yield self.finding(
                 f"webhook {fact.event} for {event.operation} left {at(sent_at)}, signed with the client's secret, "
