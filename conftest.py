@@ -1,4 +1,6 @@
-"""Wiring only: the profiles under which Hypothesis runs. What a test needs stands beside the test."""
+"""Wiring only: the order of tests, how they are spread, and the profiles under which Hypothesis runs. What a test needs
+stands beside the test.
+"""
 
 import gc
 import os
@@ -16,6 +18,12 @@ settings.register_profile(
 )
 settings.register_profile("hunt", settings.get_profile("default"), derandomize=False, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: a fifth of the time, somebody waits for programs in real time."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)
