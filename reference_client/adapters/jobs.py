@@ -148,7 +148,9 @@ class JobsAdapter:
         if status == 422 and problem == "idempotency_key_reused":
             return Conflict(problem, detail)
         if status in _JUDGES_REQUEST:
-            return Rejected(problem, detail, judges_request=True)
+            # A 422 that does not say why may be the one that says that the token is taken: by an earlier attempt, then.
+            says_why = status != 422 or problem != _unnamed(answer)
+            return Rejected(problem, detail, judges_request=says_why)
         if status in _REFUSES:
             return Rejected(problem, detail, judges_request=False)
         return Ambiguous(problem, detail)
@@ -327,13 +329,18 @@ def _result(asked: str, value: Any) -> tuple[ResultReference | None, tuple[str, 
 def _problem(answer: Answer) -> tuple[str, str]:
     """Return the problem's name, and one line about it."""
     value = _json(answer)
-    name = f"http_{answer.status}"
+    name = _unnamed(answer)
     if isinstance(value, Unusable):
         return name, value.detail
     kind, detail = value.get("type"), value.get("detail", value.get("title"))
     if isinstance(kind, str) and kind.rpartition("/")[2]:
         name = kind.rpartition("/")[2].replace("-", "_")[:_TEXT_LIMIT]
     return name, f"{answer.status} {detail}"[:_TEXT_LIMIT] if isinstance(detail, str) else f"{answer.status} {name}"
+
+
+def _unnamed(answer: Answer) -> str:
+    """What a problem is called that does not say what it is."""
+    return f"http_{answer.status}"
 
 
 def _moved(answer: Answer) -> Moved:

@@ -13,6 +13,7 @@ from harness.subjects.reference import build
 from harness.verdict import Verdict
 from scenarios.dumping import dump
 from scenarios.loading import load
+from scenarios.model import Scenario
 
 ReferenceClient = machine_for(build).TestCase
 """The machine in someone's own suite: one line."""
@@ -44,3 +45,18 @@ def test_a_broken_client_is_found_shrunk_and_saved_and_the_file_replays(broken: 
     again = run(scenario, subject)
     assert [finding.rule for finding in again.outcome.findings][:1] == [found.findings[0].rule]
     assert run(scenario, resolve()).outcome.findings == ()
+
+
+def test_a_retry_that_is_refused_without_a_legible_reason_is_no_failure() -> None:
+    """Exploration found the reference client giving up here, while its job was running."""
+    faults = [
+        {"kind": "wrong_content_type", "at": "create#1:committed", "times": "until_healed"},
+        {"kind": "retry_refused", "at": "create#2:received"},
+    ]
+    steps = [{"at": 0, "do": "submit", "operation": "op-1"}]
+    story = Scenario.model_validate(
+        {"name": "illegible", "summary": "Two faults at once.", "steps": steps, "faults": faults}
+    )
+    outcome = run(story, resolve()).outcome
+    assert outcome.verdict is Verdict.PASS, outcome.reason
+    assert outcome.faults_struck == 2

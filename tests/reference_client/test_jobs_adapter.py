@@ -175,6 +175,21 @@ def test_a_refusal_says_whether_it_is_about_the_request() -> None:
     assert about_something_else == p.Rejected("unauthorized", "401 because", judges_request=False)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ans(422, {"detail": "no"}),
+        ans(422, b"{"),
+        ans(422, {"type": "x/idempotency-key-reused"}, content_type="text/plain"),
+    ],
+)
+def test_a_422_that_does_not_say_why_is_not_taken_to_be_about_the_request(answer: p.Answer) -> None:
+    """It may say that the token is taken, by an attempt whose answer was lost."""
+    meaning = adapter().read_create(answer)
+    assert isinstance(meaning, p.Rejected)
+    assert not meaning.judges_request
+
+
 def test_a_token_that_is_said_to_be_anothers_is_a_conflict() -> None:
     assert isinstance(adapter().read_create(prob(422, "idempotency-key-reused")), p.Conflict)
     assert isinstance(adapter().read_create(prob(422, "unprocessable")), p.Rejected)
