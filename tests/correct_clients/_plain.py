@@ -60,6 +60,7 @@ class PlainClient:
     confirms = False  # reads a job that has succeeded once more before it believes it
     heeds_date = True  # counts a Retry-After that is a date from the answer's own date
     releases = False  # gives the lease back after each step
+    tick_s = 0.1  # how often it looks for what is due
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -130,7 +131,7 @@ class PlainClient:
                     await self._look_at(record)
                 except Gone:
                     continue
-            await self.host.clock.sleep(0.1)
+            await self.host.clock.sleep(self.tick_s)
 
     async def _look_at(self, record: Record) -> None:
         now, lease_now = self.now(), self.host.store_now()

@@ -86,6 +86,7 @@ def test_another_fault_or_another_situation_does() -> None:
     [
         (here(9.0), here(2.1), True),  # both come when the client is done
         (here(9.0), here(1.9), False),  # the other one comes meanwhile
+        (here(9.0), here(2.0), False),  # the other one comes with the last thing that is done
         (here(1.9), here(9.0), False),  # the run saw its own
         (here(1.9), here(1.9), True),  # both see it at the same time
         (here(1.9, 9.0), here(1.9, 1.95), False),

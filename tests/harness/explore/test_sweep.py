@@ -1,10 +1,12 @@
 """A sweep reaches what it says it reaches, counts it, and shrinks and saves what it finds."""
 
+import signal
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from harness.explore.attempts import _ManyHands, crew
 from harness.explore.sweep import CORE, sweep
 from harness.runner import run
 from harness.stage import SubjectError
@@ -70,3 +72,11 @@ def test_a_subject_that_cannot_be_simulated_is_refused_in_words() -> None:
 
 def test_the_core_scenarios_are_there() -> None:
     assert {find(name).name for name in CORE} == set(CORE)
+
+
+def test_an_interrupt_is_left_to_the_first_process_of_a_crew() -> None:
+    """The others ignore it from their start on, before they have loaded anything."""
+    with crew(resolve(), (find("happy-path"),), seed=None, cores=2) as hands:
+        assert isinstance(hands, _ManyHands)
+        assert hands._pool.submit(signal.getsignal, signal.SIGINT).result() is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
