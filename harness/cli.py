@@ -389,10 +389,16 @@ def _errors() -> Iterator[None]:
         raise outlets.Unread from None
     except OSError as error:
         if error.errno == errno.ENOSPC and error.filename is None:
+            _drop_output()
             raise WrongUse(f"standard output: {error.strerror}") from None
         if error.filename is None:
             raise
         raise WrongUse(f"{error.filename}: {error.strerror}") from None
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere: Python would fail over it at the end, with a status of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def main() -> NoReturn:
@@ -405,7 +411,7 @@ def main() -> NoReturn:
         error.show()
         code = error.exit_code
     except outlets.Unread as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python would complain at the end of what is still buffered
+        _drop_output()
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)

@@ -106,7 +106,10 @@ def test_an_exploration_under_one_contract_is_made_again_under_it(tmp_path: Path
 def _listing_into(stdout: int) -> tuple[int, str]:
     """The command line as a program, with standard output there: its exit status and what it says of it."""
     command = [sys.executable, "-m", "harness", "list", "scenarios"]
-    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=120)  # noqa: S603  our own
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(  # noqa: S603  our own
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=120, env=buffered
+    )
     return done.returncode, done.stderr
 
 
