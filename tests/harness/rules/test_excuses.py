@@ -138,6 +138,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: heeding(s).poll("succeeded", at=20),
     ),
     (
+        "final-event-leads-to-a-read",
+        "the cancel deadline had put the operation to rest",
+        lambda s: heeding(s).told("cancel").poll("succeeded", at=20),
+        lambda s: heeding(s).poll("succeeded", at=20),
+    ),
+    (
         "observation-continues-after-cancel",
         "a Retry-After of the create's answer holds the client beyond the cancel's deadline",
         lambda s: s.create(retry_after=600).told("cancel").cancel().ended(at=60),
