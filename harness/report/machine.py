@@ -66,6 +66,7 @@ class SweepReport(Report, frozen=True, kw_only=True):
     pruned: int
     same_reaction: int
     same_situation: int
+    nothing_to_strike: int
     audited: int
     runs_made: int
     not_made: int
@@ -148,6 +149,7 @@ def swept(subject: str, seed: int, found: "Sweep", *, reproduce: str) -> SweepRe
         pruned=sum(story.pruned for story in stories),
         same_reaction=sum(story.same_reaction for story in stories),
         same_situation=sum(story.same_situation for story in stories),
+        nothing_to_strike=sum(story.nothing_to_strike for story in stories),
         audited=sum(story.audited for story in stories),
         runs_made=sum(story.runs_made for story in stories),
         not_made=sum(story.not_made for story in stories),

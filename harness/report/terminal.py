@@ -224,11 +224,11 @@ class Screen:
             f"faults in one run, at most: {report.faults}; placements {report.placements:,}, pruned {report.pruned:,}, "
             f"runs made {report.runs_made:,}, not made {report.not_made:,}; {report.seconds:.1f} s"
         )
-        others = report.pruned - report.same_reaction - report.same_situation
+        others = report.pruned - report.same_reaction - report.same_situation - report.nothing_to_strike
         self.say(
             f"pruned: {report.same_reaction:,} in runs in which the client did the same as in another one; "
             f"{report.same_situation:,} as the same fault is tried in the same situation; "
-            f"{others:,} where nothing was to strike, or made no difference"
+            f"{report.nothing_to_strike:,} where there is nothing to strike; {others:,} that make no difference"
         )
         self.say(f"audited, that is pruned and run all the same: {report.audited:,}")
         for finding in report.findings:
