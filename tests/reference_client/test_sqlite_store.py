@@ -198,3 +198,17 @@ def test_a_step_against_the_stores_own_rules_is_an_error_and_no_refusal(
         await store.close()
 
     asyncio.run(tell())
+
+
+async def test_a_database_in_memory_is_blank_for_its_next_user(story: Story, clock: ManualClock) -> None:
+    first = SQLiteStore(":memory:", now=clock.now)
+    await first.add(story.workflow.open("op-1", {}, target="http://x.test", authorised_by="a", actor="w", now=0.0))
+    connection = first._db
+    del first
+    second, third = SQLiteStore(":memory:", now=clock.now), SQLiteStore(":memory:", now=clock.now)
+    assert connection in {second._db, third._db}
+    assert second._db is not third._db
+    for store in (second, third):
+        assert await store.operations() == []
+        assert await store.links() == []
+        await store.close()
