@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -200,15 +201,17 @@ def test_a_step_against_the_stores_own_rules_is_an_error_and_no_refusal(
     asyncio.run(tell())
 
 
-async def test_a_database_in_memory_is_blank_for_its_next_user(story: Story, clock: ManualClock) -> None:
+def test_a_database_in_memory_is_blank_for_its_next_user(
+    story: Story, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = SQLiteStore(":memory:", now=clock.now)
-    await first.add(story.workflow.open("op-1", {}, target="http://x.test", authorised_by="a", actor="w", now=0.0))
+    step = story.workflow.open("op-1", {}, target="http://x.test", authorised_by="a", actor="w", now=0.0)
+    asyncio.run(first.add(step))
     connection = first._db
     del first
+    assert connection in sqlite_database._IDLE
+    monkeypatch.setattr(sqlite_database, "_IDLE", deque([connection]))
     second, third = SQLiteStore(":memory:", now=clock.now), SQLiteStore(":memory:", now=clock.now)
-    assert connection in {second._db, third._db}
-    assert second._db is not third._db
-    for store in (second, third):
-        assert await store.operations() == []
-        assert await store.links() == []
-        await store.close()
+    assert second._db is connection is not third._db
+    assert asyncio.run(second.operations()) == []
+    assert asyncio.run(second.links()) == []
