@@ -77,6 +77,7 @@ class SweptStory(msgspec.Struct, frozen=True, kw_only=True):
     nothing_to_strike: int  # of these: no such fault could have struck there, by what the run had come to
     audited: int  # of the last three: run all the same, to see whether it is so
     runs_made: int
+    outcomes: int  # of these: the client and the provider did what they did in no other, or did it at another time
     not_made: int  # by the limit on runs
 
 

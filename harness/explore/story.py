@@ -52,6 +52,7 @@ class Story:
         self._frontier: list[Run] = []
         self._next: list[Run] = []
         self._known: dict[tuple[object, ...], Run] = {}  # runs that are extended, by their reactions
+        self._outcomes: set[bytes] = set()
         self.made: dict[tuple[Placement, ...], None] = {}  # the runs, in their order
         self._reactions: defaultdict[Endpoint, dict[Treatment, dict[int, bytes | None]]] = defaultdict(dict)
         self._tried: dict[Endpoint, tuple[Treatment, ...]] = {}
@@ -130,6 +131,7 @@ class Story:
         """Take note of a run."""
         placements = wanted.placements
         self.runs_made += 1
+        self._outcomes.add(attempt.reaction)
         if wanted.situation is not None:
             self.precedents.add(
                 wanted.situation,
@@ -210,6 +212,7 @@ class Story:
             nothing_to_strike=self.precedents.idle,
             audited=self.precedents.audited,
             runs_made=self.runs_made,
+            outcomes=len(self._outcomes),
             not_made=self.not_made,
         )
 

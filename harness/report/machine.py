@@ -69,6 +69,7 @@ class SweepReport(Report, frozen=True, kw_only=True):
     nothing_to_strike: int
     audited: int
     runs_made: int
+    outcomes: int
     not_made: int
     seconds: float
     scenarios: tuple[SweptStory, ...]
@@ -152,6 +153,7 @@ def swept(subject: str, seed: int, found: "Sweep", *, reproduce: str) -> SweepRe
         nothing_to_strike=sum(story.nothing_to_strike for story in stories),
         audited=sum(story.audited for story in stories),
         runs_made=sum(story.runs_made for story in stories),
+        outcomes=sum(story.outcomes for story in stories),
         not_made=sum(story.not_made for story in stories),
         seconds=found.seconds,
         scenarios=stories,

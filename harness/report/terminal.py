@@ -214,10 +214,10 @@ class Screen:
         """What a sweep went through and found."""
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("scenario")
-        for heading in ("placements", "pruned", "runs made", "not made"):
+        for heading in ("placements", "pruned", "runs made", "outcomes", "not made"):
             table.add_column(heading, justify="right")
         for each in report.scenarios:
-            counts = (each.placements, each.pruned, each.runs_made, each.not_made)
+            counts = (each.placements, each.pruned, each.runs_made, each.outcomes, each.not_made)
             table.add_row(Text(clean(each.scenario)), *(f"{count:,}" for count in counts))
         self._console.print(table)
         self.say(

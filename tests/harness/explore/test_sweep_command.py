@@ -34,8 +34,9 @@ def test_it_prints_the_counts_and_passes(story: Path) -> None:
     done = jobsworth("--scenario", story, "--most-runs", 60)
     assert done.exit_code == 0, done.output
     row = next(line for line in done.output.splitlines() if line.startswith("brief")).split()
-    placements, pruned, made, not_made = (int(cell.replace(",", "")) for cell in row[1:])
+    placements, pruned, made, outcomes, not_made = (int(cell.replace(",", "")) for cell in row[1:])
     assert placements == pruned + made + not_made
+    assert 1 < outcomes < made
     assert f"one fault: {made} runs" in done.output
     assert done.output.splitlines()[-1].startswith("pass: no rule broke in")
 
