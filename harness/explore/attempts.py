@@ -58,8 +58,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     reaction: bytes
     places: tuple[Place, ...]  # where another fault could have struck, in order
-    situations: tuple[Situation | None, ...]  # at the places; none where they were not asked for, or the client is mute
-    chances: tuple[int, ...]  # at the places: what would find something to strike, see ``placements``; none: not asked
+    situations: tuple[Situation | None, ...]  # at the places; None where none was asked for, or the client is mute
+    chances: tuple[int, ...]  # at the places: what would find something to strike (see ``placements``), if asked
     struck: bool  # every planned fault struck
     quiet_from: float  # seconds since the start: nothing was done from there on; never, if the run broke off
     ended: float  # the same: when all was over
@@ -100,11 +100,18 @@ class _Watch:
     Args:
         looks: whether to ask at each place what everything will go on from.
         tries: whether to ask at each place which faults would find something to strike.
+        asks_from: the first place at which to ask either.
         restarts_at: the place at which to start randomness anew.
     """
 
     def __init__(
-        self, simulation: Simulation, *, looks: bool = False, tries: bool = False, restarts_at: int | None = None
+        self,
+        simulation: Simulation,
+        *,
+        looks: bool = False,
+        tries: bool = False,
+        asks_from: int = 0,
+        restarts_at: int | None = None,
     ) -> None:
         self.places: list[Place] = []
         self.moments: list[_Moment] = []
@@ -112,6 +119,7 @@ class _Watch:
         self.in_hand = b""
         self.trouble: str | None = None
         self._looks = looks
+        self._asks_from = asks_from
         self._restarts_at = restarts_at
         self._simulation = simulation
         self._boundary = simulation.course.boundary
@@ -130,18 +138,19 @@ class _Watch:
         simulation, order = self._simulation, len(self.places)
         self.places.append(Place(order, endpoint, occurrence, simulation.now, worker))
         self.chances.append(0)
-        outlook = self._outlook() if self._looks else None
+        looks = self._looks and order >= self._asks_from
+        outlook = self._outlook() if looks else None
         moment = _Moment(len(simulation.history), outlook)
         self.moments.append(moment)
         if worker in self._writing:
             self._writing.pop(worker).then = outlook
-        if endpoint is Endpoint.STORE and self._looks:
+        if endpoint is Endpoint.STORE and looks:
             self._writing[worker] = moment
         if order == self._restarts_at:
             simulation.restart_randomness()
 
     def _passed(self, number: int, course: Course) -> None:
-        if self._is_open:
+        if self._is_open and number >= self._asks_from:
             self.chances[number] |= chances(course)
 
     def _instant_ends(self) -> None:
@@ -169,15 +178,18 @@ class _Watch:
         return tuple(_situation(*each, history) for each in zip(self.places, self.moments, strict=True))
 
 
-def attempt(scenario: Scenario, factory: Factory, seed: int, *, looks: bool = False, tries: bool = False) -> Attempt:
+def attempt(
+    scenario: Scenario, factory: Factory, seed: int, *, looks: bool = False, tries: bool = False, asks_from: int = 0
+) -> Attempt:
     """Make one run.
 
     Args:
         looks: whether to find out its situations.
         tries: whether to find out what one more fault would find to strike.
+        asks_from: the first place of which either is asked.
     """
     with Simulation(scenario, factory, seed=seed) as simulation:
-        watch = _Watch(simulation, looks=looks, tries=tries)
+        watch = _Watch(simulation, looks=looks, tries=tries, asks_from=asks_from)
         simulation.follow_story()
         result = simulation.conclude("")
         crashed = simulation.judge.crashed
@@ -248,7 +260,14 @@ class Crew:
         number, placements = task
         scenario = stage(self._stories[number], placements)
         goes_on = len(placements) < self._deepest
-        return attempt(scenario, self._factory, self._seed_of(scenario), looks=self._looks and goes_on, tries=goes_on)
+        return attempt(
+            scenario,
+            self._factory,
+            self._seed_of(scenario),
+            looks=self._looks and goes_on,
+            tries=goes_on,
+            asks_from=placements[-1].place.order if placements else 0,  # no fault is put before another one
+        )
 
     def aftermath(self, task: Task) -> Aftermath:
         """Make one run, in this process, and tell what followed from the place of its last fault on."""
