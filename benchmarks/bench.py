@@ -22,6 +22,7 @@ from hypothesis.stateful import RULE_MARKER, RuleBasedStateMachine, rule, run_st
 from fake_provider.facts import RequestSent
 from harness.explore.exploration import explore
 from harness.explore.machine import machine_for
+from harness.explore.model import Bounds, explore_all
 from harness.explore.sweep import CORE, sweep
 from harness.runner import run
 from harness.simulation import SimulationLoop
@@ -180,6 +181,14 @@ def operations() -> None:
     print(f"operations: ratio {costs[10_000] / costs[100]:.2f} (aim at most 1.2)")
 
 
+def model() -> None:
+    """Every order of the reference client's decisions, without and with a person who may say stop."""
+    for stops in (0, 1):
+        began = time.process_time()
+        found = explore_all(Bounds(stops=stops))
+        print(f"model: {stops} stops: {found.states} states in {time.process_time() - began:.1f} s of processor time")
+
+
 def pairs() -> None:
     """Every pair of faults in the core scenarios."""
     found = sweep(resolve(), [find(name) for name in CORE], faults=2)
@@ -196,7 +205,7 @@ def pairs() -> None:
     )
 
 
-BENCHMARKS = {each.__name__: each for each in (machine, lifecycles, floor, operations, pairs)}
+BENCHMARKS = {each.__name__: each for each in (machine, lifecycles, floor, operations, model, pairs)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or BENCHMARKS:

@@ -2,12 +2,13 @@
 and without an event loop.
 
 Where a run has one order of events, the model has all: at each instant any worker that has something to do may do it
-next, or a fault may strike it, or, when nobody has anything to do, time passes to the next thing that is due. Breadth
-first, from nothing to rest, every state that can be reached within the bounds is visited once, and every rule judges
-every step on the way there. Bounded by :class:`Bounds`, so that it ends.
+next, or a fault may strike it, or a person may say stop, or, when nobody has anything to do, time passes to the next
+thing that is due. Breadth first, from nothing to rest, every state that can be reached within the bounds is visited
+once, and every rule judges every step on the way there. Bounded by :class:`Bounds`, so that it ends.
 
-A state is what is on the shelf, what each worker is in the midst of, what the provider has in hand, the time, and how
-many faults are left. A path to a state is the choices made, in order; a state is made again by making them again.
+A state is what is on the shelf, what each worker is in the midst of, what the provider has in hand, the time, how many
+faults are left, and when a person said stop. A path to a state is the choices made, in order; a state is made again by
+making them again.
 """
 
 import hashlib
@@ -56,6 +57,7 @@ _OPERATION: Final = "op-1"
 _REQUEST: Final = {"kind": "report", "client_reference": _OPERATION, "parameters": {}}
 _RESTART_S: Final = 1.0
 _TIME: Final = "time passes"
+_STOP: Final = "a person says stop"
 _P = CommitPoint
 
 _AT_CALLS: Final[dict[str, tuple[type[Fault], CommitPoint]]] = {
@@ -78,6 +80,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
     workers: int = 2
     faults: int = 2
+    stops: int = 0  # commands to stop, each given whenever a person likes
     contract: Contract = Contract(result=Result(kind=ResultKind.INLINE))
     timing: Timing = Timing(
         poll_first_s=1, poll_cap_s=2, poll_jitter=0, create_deadline_s=6, result_deadline_s=8, cancel_deadline_s=4
@@ -119,9 +122,9 @@ def explore_all(
         path = waiting.popleft()
         here = _Run(bounds, client, path)
         choices = here.choices()
-        if not choices:
+        if not set(choices) - {_STOP}:
             ends += 1
-            concluded = here.conclude()
+            concluded = (_Run(bounds, client, path) if choices else here).conclude()
             judged.update(concluded.judged)
             findings += [(finding, path) for finding in concluded.findings]
             assert not concluded.crashed, concluded.crashed
@@ -169,6 +172,7 @@ class _Run:
         self._bounds = bounds
         self._now = _EPOCH
         self._faults_left = bounds.faults
+        self._said_stop: list[float] = []  # when
         self._lives: dict[str, int] = {}
         self._counted: dict[Endpoint, int] = dict.fromkeys(Endpoint, 0)
         self.judge = Judge()
@@ -231,7 +235,13 @@ class _Run:
                 found += [f"{name}: {what}" for what in self._mishaps(hand.doing)]
         if not found and self._next_due() is not None:
             found.append(_TIME)
+        if len(self._said_stop) < self._bounds.stops and self._listener() is not None:
+            found.append(_STOP)
         return found
+
+    def _listener(self) -> str | None:
+        """A worker that can be told something."""
+        return next((name for name, hand in self._hands.items() if hand.resumes_at is None), None)
 
     @staticmethod
     def _mishaps(doing: Doing) -> dict[str, tuple[type[Fault], CommitPoint]]:
@@ -253,6 +263,9 @@ class _Run:
         if choice == _TIME:
             self._pass_time()
             return
+        if choice == _STOP:
+            self._say_stop()
+            return
         name, _, mishap = choice.partition(": ")
         hand = self._hands[name]
         if mishap:
@@ -263,7 +276,9 @@ class _Run:
     def key(self) -> bytes:
         """A digest of the state: equal for paths from which the same may follow."""
         hands = [hand.fingerprint() for hand in self._hands.values()]
-        state = msgspec.json.encode((self._now, self._faults_left, hands))
+        # Part of it, whether the client remembers it or not: else one that forgets would be in the state of one to whom
+        # nothing was said.
+        state = msgspec.json.encode((self._now, self._faults_left, self._said_stop, hands))
         return hashlib.sha256(state + self._client.shelf.fingerprint() + self._boundary.fingerprint()).digest()
 
     def conclude(self) -> Any:
@@ -294,6 +309,13 @@ class _Run:
                     hand.begin(self._burst(name))
                     self._lives[name] = self._lives.get(name, 1) + 1
                     self._history.record(WorkerStarted(worker=name, life=self._lives[name]))
+
+    def _say_stop(self) -> None:
+        worker = self._listener()
+        assert worker is not None
+        self._said_stop.append(self._now)
+        self._history.record(Commanded(command="cancel", operation=_OPERATION, worker=worker))
+        self._client.cancel(who="anna", why="no longer needed", worker=worker, now=self._now)
 
     def _arm(self, doing: Doing, mishap: str) -> None:
         kind, point = self._mishaps(doing)[mishap]

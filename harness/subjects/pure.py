@@ -19,7 +19,7 @@ from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import Answer, NoAnswer
 from reference_client.client import summarise
 from reference_client.config import Terms, Timing
-from reference_client.operation import Operation, span_id
+from reference_client.operation import Command, Operation, Stop, span_id
 from reference_client.steps import Step
 from reference_client.stores.alike import lost
 from reference_client.stores.protocol import Lease, LeaseLost
@@ -38,6 +38,7 @@ class Writing(msgspec.Struct, frozen=True):
     lease: Lease
     step: Step
     lasts_s: float = 0.0
+    takes_command: bool = False  # the step takes up the command that has waited longest
 
 
 class Leaving(msgspec.Struct, frozen=True):
@@ -71,15 +72,22 @@ class Shelf:
         self.fence = 0
         self.until = 0.0
         self.wake_at: float | None = now
+        self.waiting: tuple[Command, ...] = ()  # commands that were not taken up yet
 
     def is_due(self, now: float) -> bool:
         return self.wake_at is not None and self.wake_at <= now
 
-    def claim(self, owner: str, now: float, lease_s: float) -> tuple[Lease, Operation]:
+    def give(self, command: Command, now: float) -> None:
+        """Keep a command for whoever has the lease next."""
+        self.waiting += (command,)
+        if self.owner is None:
+            self.wake_at = now
+
+    def claim(self, owner: str, now: float, lease_s: float) -> tuple[Lease, Operation, tuple[Command, ...]]:
         """Take the lease; :meth:`is_due` said yes."""
         self.owner, self.fence, self.until = owner, self.fence + 1, now + lease_s
         self.wake_at = self.until
-        return self._lease(), self.operation
+        return self._lease(), self.operation, self.waiting
 
     def renew(self, lease: Lease, now: float, lasts_s: float) -> Lease:
         """Raises: LeaseLost."""
@@ -87,18 +95,19 @@ class Shelf:
         self.until = self.wake_at = max(self.until, now + lasts_s)
         return self._lease()
 
-    def write(self, lease: Lease, step: Step, now: float, lasts_s: float) -> Lease:
+    def write(self, doing: Writing, now: float) -> Lease:
         """Raises: LeaseLost."""
-        renewed = self.renew(lease, now, lasts_s)
-        if step.operation.version != self.operation.version + 1:
-            raise lost(lease)
-        self.operation = step.operation
+        renewed = self.renew(doing.lease, now, doing.lasts_s)
+        if doing.step.operation.version != self.operation.version + 1:
+            raise lost(doing.lease)
+        self.operation = doing.step.operation
+        self.waiting = self.waiting[doing.takes_command :]
         return renewed
 
     def leave(self, lease: Lease, now: float, due_at: float | None) -> None:
         """Raises: LeaseLost."""
         self._check(lease, now)
-        self.owner, self.until, self.wake_at = None, 0.0, due_at
+        self.owner, self.until, self.wake_at = None, 0.0, now if self.waiting else due_at
 
     def _check(self, lease: Lease, now: float) -> None:
         if (self.owner, self.fence) != (lease.owner, lease.fence) or self.until <= now:
@@ -110,7 +119,7 @@ class Shelf:
 
     def fingerprint(self) -> bytes:
         """All of it, as bytes."""
-        return msgspec.json.encode((self.operation, self.owner, self.fence, self.until, self.wake_at))
+        return msgspec.json.encode((self.operation, self.owner, self.fence, self.until, self.wake_at, self.waiting))
 
 
 class PureReference:
@@ -153,6 +162,14 @@ class PureReference:
         self._shelf = Shelf(step.operation, now)
         self._say(worker, step)
 
+    def cancel(self, *, who: str, why: str, worker: str, now: float) -> None:
+        """Keep a stop command, given to one of the workers (W6.1)."""
+        command = Stop(who=who, why=why)
+        self._workflow.check_command(self.shelf.operation, command)
+        entry = self._workflow.given(self.shelf.operation, command, actor=worker, now=now)
+        self.shelf.give(command, now)
+        self._note(worker, recorded_note(entry))
+
     def claim(self) -> Claim:
         """What the client says of the operation."""
         return Claim(**msgspec.structs.asdict(summarise(self.shelf.operation)))
@@ -162,9 +179,13 @@ class PureReference:
     def burst(self, worker: str, now: Callable[[], float]) -> Burst:
         """All that a worker does from one claim on. Ends quietly when the lease is gone."""
         workflow = self._workflow
-        lease, operation = yield Claiming()
+        lease, operation, commands = yield Claiming()
         if operation.in_flight is not None:
             lease = yield Writing(lease, step := workflow.interrupted(operation, actor=worker, now=now()))
+            operation = step.operation
+        for command in commands:
+            step = workflow.take_up(operation, command, actor=worker, now=now())
+            lease = yield Writing(lease, step, takes_command=True)
             operation = step.operation
         last: Step | None = None
         while not isinstance(action := workflow.next_action(operation, at := now()), Wait | Rest):
@@ -208,15 +229,15 @@ class PureReference:
 
     # -- what is done at one instant; where the lease is gone this is said, and nothing is done
 
-    def claimed(self, worker: str, now: float) -> tuple[Lease, Operation]:
+    def claimed(self, worker: str, now: float) -> tuple[Lease, Operation, tuple[Command, ...]]:
         """Do a :class:`Claiming`."""
-        lease, operation = self.shelf.claim(worker, now, self._timing.lease_s)
+        lease, operation, commands = self.shelf.claim(worker, now, self._timing.lease_s)
         self._lease(worker, lease, "taken", lease.until - now)
-        return lease, operation
+        return lease, operation, commands
 
     def written(self, worker: str, doing: Writing, now: float) -> Lease | None:
         """Do a :class:`Writing`."""
-        lease = self._held(worker, doing.lease, lambda: self.shelf.write(doing.lease, doing.step, now, doing.lasts_s))
+        lease = self._held(worker, doing.lease, lambda: self.shelf.write(doing, now))
         if lease is None:
             return None
         if lease.until != doing.lease.until:
