@@ -6,7 +6,7 @@ them, for a while or for good. :class:`Shelf` is a store of one operation with t
 ``reference_client.stores.protocol``.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -19,10 +19,11 @@ from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import Answer, NoAnswer
 from reference_client.client import summarise
 from reference_client.config import Terms, Timing
-from reference_client.operation import Command, Operation, Stop, span_id
+from reference_client.operation import Command, EventNotice, Operation, Stop, span_id
 from reference_client.steps import Step
-from reference_client.stores.alike import lost
+from reference_client.stores.alike import finds_job, lost
 from reference_client.stores.protocol import Lease, LeaseLost
+from reference_client.webhooks import Verifier, WebhookRejected, read_notice
 from reference_client.workflow import Collect, Rest, Send, Settle, Wait, Workflow
 
 __all__ = ["Burst", "Calling", "Claiming", "Doing", "Leaving", "PureReference", "Shelf", "Writing"]
@@ -73,6 +74,7 @@ class Shelf:
         self.until = 0.0
         self.wake_at: float | None = now
         self.waiting: tuple[Command, ...] = ()  # commands that were not taken up yet
+        self.events: dict[str, EventNotice] = {}  # all that were taken, by id
 
     def is_due(self, now: float) -> bool:
         return self.wake_at is not None and self.wake_at <= now
@@ -82,6 +84,14 @@ class Shelf:
         self.waiting += (command,)
         if self.owner is None:
             self.wake_at = now
+
+    def take_event(self, notice: EventNotice, now: float) -> bool:
+        """Keep an event; return whether it tells the operation something. Before it has its job, none does."""
+        is_new = self.events.setdefault(notice.event_id, notice) is notice
+        tells = is_new and notice.remote_job_id == self.operation.remote_job_id
+        if tells:
+            self.give(notice, now)
+        return tells
 
     def claim(self, owner: str, now: float, lease_s: float) -> tuple[Lease, Operation, tuple[Command, ...]]:
         """Take the lease; :meth:`is_due` said yes."""
@@ -102,6 +112,9 @@ class Shelf:
             raise lost(doing.lease)
         self.operation = doing.step.operation
         self.waiting = self.waiting[doing.takes_command :]
+        if finds_job(doing.step):
+            job = self.operation.remote_job_id
+            self.waiting += tuple(each for each in self.events.values() if each.remote_job_id == job)
         return renewed
 
     def leave(self, lease: Lease, now: float, due_at: float | None) -> None:
@@ -119,7 +132,8 @@ class Shelf:
 
     def fingerprint(self) -> bytes:
         """All of it, as bytes."""
-        return msgspec.json.encode((self.operation, self.owner, self.fence, self.until, self.wake_at, self.waiting))
+        state = (self.operation, self.owner, self.fence, self.until, self.wake_at, self.waiting, list(self.events))
+        return msgspec.json.encode(state)
 
 
 class PureReference:
@@ -132,9 +146,11 @@ class PureReference:
         timing: Mapping[str, float],
         base_url: str,
         authorization: str,
+        webhook_secrets: Sequence[str],
         note: Callable[[str, Note], None],
     ) -> None:
         """Args:
+        webhook_secrets: by which deliveries are signed.
         note: told what a worker says, as the harness would be.
         """
         self._timing = msgspec.convert(dict(timing), Timing)
@@ -142,6 +158,7 @@ class PureReference:
         self._workflow = Workflow(JobsAdapter(terms), terms=terms, timing=self._timing, random=Random(0))
         self._base_url = base_url
         self._authorization = authorization
+        self._verifier = Verifier(webhook_secrets)
         self._note = note
         self._shelf: Shelf | None = None
 
@@ -169,6 +186,18 @@ class PureReference:
         entry = self._workflow.given(self.shelf.operation, command, actor=worker, now=now)
         self.shelf.give(command, now)
         self._note(worker, recorded_note(entry))
+
+    def webhook(self, headers: Mapping[str, str], body: bytes, *, worker: str, now: float) -> int:
+        """Take one delivery; return the status that answers it (W4.7)."""
+        adapter = self._workflow.adapter
+        try:
+            notice = read_notice(headers, body, verifier=self._verifier, adapter=adapter, now=now)
+        except WebhookRejected as rejection:
+            return rejection.status
+        if notice is not None and self.shelf.take_event(notice, now):
+            entry = self._workflow.given(self.shelf.operation, notice, actor=worker, now=now)
+            self._note(worker, recorded_note(entry))
+        return 204
 
     def claim(self) -> Claim:
         """What the client says of the operation."""

@@ -1,11 +1,22 @@
 """The reference client's decisions, in every order that two workers and two faults allow."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 
 import msgspec
 import pytest
 
-from fake_provider.contract import Contract, Idempotency, Lookup, LookupBy, Mechanism, Result, ResultKind, Status
+from fake_provider.contract import (
+    Contract,
+    Idempotency,
+    Lookup,
+    LookupBy,
+    Mechanism,
+    Result,
+    ResultKind,
+    Status,
+    Webhooks,
+)
 from fake_provider.wire import Request
 from fake_provider.work import Work
 from harness.explore.model import Bounds, explore_all
@@ -74,6 +85,33 @@ def test_a_person_may_say_stop_at_any_moment_and_a_client_that_forgets_it_is_cau
     assert "stop-command-acted-upon" in broken
     assert "a person says stop" in broken["stop-command-acted-upon"]
     assert explore_all(long).findings == ()
+
+
+WEBHOOKS = Contract(result=INLINE, webhooks=Webhooks(enabled=True, progress_events=True))
+
+
+@pytest.mark.parametrize(("faults", "stops", "states"), [(1, 0, 915), (0, 1, 175)])
+def test_webhooks_arrive_in_every_order_with_everything_else(faults: int, stops: int, states: int) -> None:
+    found = explore_all(Bounds(faults=faults, stops=stops, contract=WEBHOOKS))
+    assert found.findings == ()
+    assert found.states == states
+    assert "final-event-leads-to-a-read" in found.judged
+    assert ("duplicate-webhook-changes-nothing" in found.judged) is (faults > 0)
+
+
+class TakesEventsAsNew(PureReference):
+    """Does not know an event that it had before."""
+
+    def webhook(self, headers: Mapping[str, str], body: bytes, *, worker: str, now: float) -> int:
+        self.shelf.events.clear()
+        return super().webhook(headers, body, worker=worker, now=now)
+
+
+def test_a_client_that_does_not_know_its_events_again_is_caught() -> None:
+    found = explore_all(Bounds(workers=1, faults=1, contract=WEBHOOKS, work=Work(takes_s=2)), client=TakesEventsAsNew)
+    broken = {finding.rule: path for finding, path in found.findings}
+    assert "duplicate-webhook-changes-nothing" in broken
+    assert "webhook 1: it arrives, and will once more" in broken["duplicate-webhook-changes-nothing"]
 
 
 def test_a_client_that_lacks_a_safeguard_is_caught_and_the_path_tells_how() -> None:
