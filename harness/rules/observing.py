@@ -203,6 +203,7 @@ class NoPollAfterResultDeadline(Rule):
 
     Passing it is a state: polling stops, the job may go on, and a person decides. One last read at the deadline is
     allowed; a stop command opens the time until the cancel deadline; a webhook or a person's command allows one read.
+    Once the end of the job was read, a status read is part of collecting: where its result now is, nothing else tells.
     """
 
     endpoints = frozenset({Endpoint.STATUS})
@@ -214,7 +215,7 @@ class NoPollAfterResultDeadline(Rule):
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
         deadline = result_deadline(self.world, operation)
-        if deadline is None:
+        if deadline is None or operation.terminal_read is not None:
             return
         cancel_deadline_s = self.world.timing.get("cancel_deadline_s", 0)
         cancels = [each.sent.at for each in operation.calls.get(Endpoint.CANCEL, ())]

@@ -331,6 +331,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.create().told("cancel", at=16).poll(at=22).poll(at=24).poll(at=25),
     ),
     (
+        "no-poll-after-result-deadline",
+        "the job has ended in time, and the status is read for where its result now is",
+        lambda s: s.create().poll("succeeded", at=19).poll(at=21).poll(at=22),
+        lambda s: s.create().poll("running", at=19).poll(at=21).poll(at=22),
+    ),
+    (
         "no-call-at-rest",
         "a command given to a stopped worker is taken up when it is resumed",
         lambda s: (
