@@ -90,6 +90,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         ),
     ),
     (
+        "token-has-128-bits",
+        "hyphen and underscore are digits of base64url, in which 22 hold 128 bits",
+        lambda s: s.create(token="K1DR46oW0_Uah8dusq-Pug"),
+        lambda s: s.create(token="k1dr46ow0_uah8dusq-pug"),
+    ),
+    (
         "failed-only-if-remote-failed",
         "a retry is told that the request is invalid, not that its token is taken",
         lambda s: refused_twice(s, "invalid_request"),
