@@ -123,7 +123,7 @@ class NoPollAfterTerminal(Rule):
 
     Observing has an end. One read more is allowed, to confirm; further ones only if a webhook, a command, or a result
     that could not be had gives a reason. What a create or a cancel was answered with does not count: a client may
-    insist on a status read, and on a further one if that came to nothing.
+    insist on a status read, and on a further one if that came to nothing, as it may where it confirms.
     """
 
     endpoints = frozenset({Endpoint.STATUS})
@@ -132,6 +132,7 @@ class NoPollAfterTerminal(Rule):
         super().__init__(world)
         self._terminal: dict[str, Exchange] = {}
         self._with_reason: dict[str, Exchange] = {}  # by operation: the last read that there was a reason for
+        self._confirming: dict[str, Exchange] = {}  # by operation: the last read that there was none for
         self._reads: dict[str, int] = {}
 
     def on_answer(self, exchange: Exchange) -> Iterable[Finding]:
@@ -150,11 +151,14 @@ class NoPollAfterTerminal(Rule):
         """Whether something calls for this read, or for one before it that surely came to nothing."""
         if exchange.licence is not None:
             return True
-        last = self._with_reason.get(exchange.operation or "")
-        if last is None:
+        return self._came_to_nothing(self._with_reason.get(exchange.operation or ""))
+
+    def _came_to_nothing(self, read: Exchange | None) -> bool:
+        """Whether the client may have learned nothing of the job by a read that was made."""
+        if read is None:
             return False
-        told = last.answer is not None and last.answer.canonical_state is not None
-        return not told or not self.world.surely_read(last)
+        told = read.answer is not None and read.answer.canonical_state is not None
+        return not told or not self.world.surely_read(read)
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
@@ -169,6 +173,10 @@ class NoPollAfterTerminal(Rule):
         ):
             return
         if operation.decided is not None or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
+            return
+        before = self._confirming.get(operation.id)
+        self._confirming[operation.id] = exchange
+        if self._came_to_nothing(before):
             return
         reads = self._reads[operation.id] = self._reads.get(operation.id, 0) + 1
         if reads > CONFIRMING_READS and self.first_time(operation.id):
@@ -185,7 +193,7 @@ def result_deadline(world: World, operation: Operation) -> float | None:
     """The latest time at which any correct client's result deadline has passed; None if that cannot be told.
 
     A client may count from the submit, from its first create or from the answer that named the job; the last of these
-    is used.
+    is used. An answer that was delivered to a worker that died over it may have named the job to nobody.
     """
     deadline_s = world.timing.get("result_deadline_s")
     creates = operation.creates()
@@ -193,7 +201,8 @@ def result_deadline(world: World, operation: Operation) -> float | None:
         return None
     began = [creates[0].sent.at]
     for exchanges in operation.naming.values():
-        began.extend(each.ended.at for each in exchanges[:1] if each.ended is not None)
+        known = next((each for each in exchanges if world.surely_read(each)), exchanges[-1])
+        began.extend([known.ended.at] if known.ended is not None else [])
     return max(began) + deadline_s
 
 

@@ -435,6 +435,18 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     ),
     (
         "no-poll-after-result-deadline",
+        "the worker that the first answer named the job to died over it, and its successor counts from the next answer",
+        lambda s: s.create().killed().started(at=4).create(by="w1").poll(at=22).poll(at=23),
+        lambda s: s.create().killed(at=1).started(at=4).create(by="w1").poll(at=22).poll(at=23),
+    ),
+    (
+        "no-poll-after-terminal",
+        "the read that was to confirm the end was answered 502",
+        lambda s: s.create().poll("succeeded", at=1).poll(status=502, at=2).poll("succeeded", at=3),
+        lambda s: s.create().poll("succeeded", at=1).poll("succeeded", at=2).poll("succeeded", at=3),
+    ),
+    (
+        "no-poll-after-result-deadline",
         "the clock was set back meanwhile",
         lambda s: s.create().clock_set(-3600, at=1).poll(at=22).poll(at=24).poll(at=26),
         lambda s: s.create().poll(at=22).poll(at=24).poll(at=26),
