@@ -96,6 +96,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.create(token="k1dr46ow0_uah8dusq-pug"),
     ),
     (
+        "withdrawn-only-if-never-sent",
+        "a stop command came before anything was sent",
+        lambda s: s.told("submit").told("cancel").claimed("withdrawn", job=None, at=1),
+        lambda s: s.told("submit").claimed("withdrawn", job=None, at=1),
+    ),
+    (
         "failed-only-if-remote-failed",
         "a retry is told that the request is invalid, not that its token is taken",
         lambda s: refused_twice(s, "invalid_request"),
