@@ -109,6 +109,11 @@ class Story:
         self._history.record(fact)
         return self
 
+    @property
+    def history(self) -> History:
+        """What has been told so far."""
+        return self._history
+
     def judgement(self) -> Judgement:
         """What all the rules make of it."""
         if not len(self._history):
