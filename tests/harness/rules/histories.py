@@ -227,7 +227,7 @@ class Story:
                 exchange=self._exchange,
                 token=token,
                 fingerprint=body,
-                synchronous=state == "succeeded",
+                synchronous=state in {"succeeded", "failed"},
             )
         return self.call(
             Endpoint.CREATE,

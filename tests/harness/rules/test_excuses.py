@@ -440,6 +440,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(3600, at=1).create(at=8),
     ),
     (
+        "no-cancel-after-terminal",
+        "only the create's answer said that the job had failed, and a client may insist on a status read",
+        lambda s: s.create(state="failed", status=200).told("cancel", at=1).cancel(at=1),
+        lambda s: s.create(state="failed", status=200).poll("failed").told("cancel", at=1).cancel(at=1),
+    ),
+    (
         "no-poll-after-result-deadline",
         "the worker that the first answer named the job to died over it, and its successor counts from the next answer",
         lambda s: s.create().killed().started(at=4).create(by="w1").poll(at=22).poll(at=23),
