@@ -1,5 +1,6 @@
 """W4: observing has an owner and an end. (``scheduling`` judges its delay, ``webhooks`` its short cuts.)"""
 
+import math
 from collections.abc import Iterable, Iterator
 
 from fake_provider.contract import ResultKind
@@ -291,6 +292,56 @@ class TimedOutOnlyAfterDeadline(DeadlineClaim):
 
     def began(self, operation: Operation) -> Entry | None:
         return operation.submitted
+
+
+@rule(id="timed-out-only-if-observed", requirement="W4.6", needs=Needs.REPORT)
+class TimedOutOnlyIfObserved(Rule):
+    """``result_timed_out`` is recorded or claimed only of a job that was looked at.
+
+    The deadline ends the polling; it does not stand for it. The job may have ended long ago, and whoever waited for a
+    webhook, or for nothing, does not know. Judged where the job was surely known in time for a read, and where nobody
+    was interrupted or told to stop.
+    """
+
+    reaching = frozenset({"result_timed_out"})
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before != fact.after:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        world, operation = self.world, self.world.operation(name)
+        known, began = world.known_job(operation), operation.submitted
+        if (
+            known is None
+            or known[1].ended is None
+            or began is None
+            or operation.cancels
+            or operation.decided is not None
+        ):
+            return
+        if world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values()):
+            return
+        job, told = known[0], known[1].ended
+        deadline = min(began.at + world.time("result_deadline_s", math.inf), entry.at)
+        if max(told.at, operation.held_until) + world.longest_wait_s > deadline:
+            return
+        self.judged += 1
+        looked = any(
+            each.sent.seq > told.seq
+            for endpoint in (Endpoint.STATUS, Endpoint.LOOKUP)
+            for each in operation.calls.get(endpoint, ())[-1:]
+        )
+        if not looked and self.first_time(name):
+            yield self.finding(
+                f"{said} result_timed_out for {name} {at(entry)}, but its job {job}, known since {at(told)[3:]}, "
+                "was never looked at. Read its status until the deadline, webhooks or not.",
+                told,
+                entry,
+            )
 
 
 @rule(id="result-read-only-after-success", requirement="W4.5", needs=Needs.WIRE)

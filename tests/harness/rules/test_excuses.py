@@ -5,11 +5,13 @@ import pytest
 
 from fake_provider.facts import Endpoint, JobCreated
 from tests.harness.rules.cases.case import Told
+from tests.harness.rules.cases.collecting import missed
 from tests.harness.rules.cases.observing import heeding
 from tests.harness.rules.histories import BODY, OTHER_TOKEN, TOKEN, Story
 
 NO_KEYS = {"mechanism": "none"}
 SHORT_KEYS = {"key_lifetime_s": 5}
+NO_WAY_BACK = {"idempotency": SHORT_KEYS, "lookup": {"by": "none", "authoritative": False}}
 
 
 def overtaken(story: Story, *, looked_up_at: float | None) -> Story:
@@ -53,8 +55,17 @@ def harmed_by(story: Story, kind: str) -> Story:
 
 def ended_inside(story: Story, *faults: str) -> Story:
     """The result comes inside the status, and the client claims success."""
-    story.under(result={"kind": "inline"}).create().moved("succeeded")
-    return story.poll("succeeded", faults=faults).claimed("succeeded")
+    return came_inside(story, *faults).claimed("succeeded")
+
+
+def came_inside(story: Story, *faults: str) -> Story:
+    """The result comes inside the status."""
+    return story.under(result={"kind": "inline"}).create().moved("succeeded").poll("succeeded", faults=faults)
+
+
+def asked_for_silence(story: Story, seconds: float) -> Story:
+    """The create is answered 503, with a Retry-After."""
+    return story.told("submit").create(status=503, job=None, retry_after=seconds)
 
 
 def two_errors(story: Story) -> Story:
@@ -142,6 +153,61 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "the provider no longer knows the job that it had named",
         lambda s: s.told("submit").create().poll(None, status=410, at=5).claimed("human_decision_required", why="?"),
         lambda s: s.told("submit").create().poll(None, status=500, at=5).claimed("human_decision_required", why="?"),
+    ),
+    (
+        "human-decision-only-if-stuck",
+        "nothing was tried until the create deadline, since the provider had asked for silence until then",
+        lambda s: asked_for_silence(s, 9).claimed("human_decision_required", why="?", at=11),
+        lambda s: asked_for_silence(s, 1).claimed("human_decision_required", why="?", at=11),
+    ),
+    (
+        "human-decision-only-if-stuck",
+        "nothing was tried until the create deadline, since the token would have been too old",
+        lambda s: s.under(**NO_WAY_BACK).told("submit").lost().claimed("human_decision_required", why="?", at=11),
+        lambda s: s.told("submit").lost().claimed("human_decision_required", why="?", at=11),
+    ),
+    (
+        "timed-out-only-if-observed",
+        "the job was known so late that no read was due",
+        lambda s: s.told("submit").lost().create(at=13).claimed("result_timed_out", at=20),
+        lambda s: s.told("submit").lost().create(at=12).claimed("result_timed_out", at=20),
+    ),
+    (
+        "timed-out-only-if-observed",
+        "the worker that knew the job died, and whoever carried on came too late",
+        lambda s: s.told("submit").create().killed(at=1).started(at=19).claimed("result_timed_out", at=20),
+        lambda s: s.told("submit").create().claimed("result_timed_out", at=20),
+    ),
+    (
+        "unavailable-only-after-tries",
+        "the result could be read once, and that answer was lost",
+        lambda s: missed(s.under(result={"kind": "one_time"}), fate="lost").claimed("result_unavailable"),
+        lambda s: missed(s, fate="lost").claimed("result_unavailable"),
+    ),
+    (
+        "unavailable-only-after-tries",
+        "the job itself was lost before its result was asked for",
+        lambda s: (
+            s.told("submit")
+            .create()
+            .moved("succeeded")
+            .poll("succeeded")
+            .poll(status=404, at=1)
+            .claimed("result_unavailable")
+        ),
+        lambda s: s.told("submit").create().moved("succeeded").poll("succeeded").claimed("result_unavailable", at=1),
+    ),
+    (
+        "unavailable-only-after-tries",
+        "the result deadline was near",
+        lambda s: missed(s, status=500).claimed("result_unavailable", at=13),
+        lambda s: missed(s, status=500).claimed("result_unavailable", at=12),
+    ),
+    (
+        "finished-result-not-lost",
+        "the result inside the status came damaged",
+        lambda s: came_inside(s, "result_cut_short").claimed("result_validation_failed"),
+        lambda s: came_inside(s).claimed("result_validation_failed"),
     ),
     (
         "final-event-leads-to-a-read",
