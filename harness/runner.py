@@ -20,7 +20,16 @@ from harness.verdict import LeftOut
 from harness.virtual_time import PatchedSimulation, Simulation, simulated_capabilities
 from scenarios.model import Scenario
 
-__all__ = ["Job", "Result", "capabilities_of", "run", "run_many", "sort_out"]
+__all__ = [
+    "SEEN_IN_RUNS",
+    "Job",
+    "Result",
+    "capabilities_of",
+    "run",
+    "run_many",
+    "simulated_capabilities",
+    "sort_out",
+]
 
 
 def run(

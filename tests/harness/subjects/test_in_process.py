@@ -116,8 +116,16 @@ class Noting(Silent):
         self.host = host
 
     async def submit(self, operation: str, request: Mapping[str, Any]) -> None:
-        done = {"operation": operation, "before": None, "after": "create_pending", "entry": "transition"}
-        await self.host.note(Recorded(**done, actor="w1", cause="submit", reason="asked for"))
+        done = Recorded(
+            operation=operation,
+            before=None,
+            after="create_pending",
+            entry="transition",
+            actor="w1",
+            cause="submit",
+            reason="asked for",
+        )
+        await self.host.note(done)
 
     async def webhook(self, headers: Mapping[str, str], body: bytes) -> int:
         return 204
