@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint
-from harness.history import Claimed, Entry, LeaseNoted, StateRecorded
+from harness.history import Claimed, Commanded, Entry, LeaseNoted, StateRecorded, WorkerResumed
+from harness.rules.local_states import WAITING_FOR_A_PERSON
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import TERMINAL_STATES, Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
@@ -25,8 +26,15 @@ class StaleWorkerDoesNothing(Rule):
 
     It was stopped or slow, and believes what is no longer true: its cancel is the second, its write undoes the
     successor's. Judged where the client notes its leases, by the fence numbers in the notes. A worker that was started
-    anew believes nothing; and writing down a command that somebody gives needs no lease.
+    anew believes nothing; and writing down a command that somebody gives needs no lease, whether it is noted or moves
+    the record at once.
     """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._written: dict[
+            tuple[str, str], int
+        ] = {}  # by operation and worker: the last command that moved the record
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         name, worker = exchange.operation, exchange.request.worker
@@ -35,9 +43,25 @@ class StaleWorkerDoesNothing(Rule):
         yield from self._judge(exchange.sent, name, worker, f"{sent(exchange)} goes out")
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.entry != "note" or fact.before != fact.after:
+        if (fact.entry != "note" or fact.before != fact.after) and not self._writes_down_a_command(fact):
             did = f"{fact.worker} recorded {fact.after} {at(entry)}"
             yield from self._judge(entry, fact.operation, fact.worker, did)
+
+    def _writes_down_a_command(self, fact: StateRecorded) -> bool:
+        """Whether a record moves as a command moves it, and this worker was given one that it had not written down."""
+        if fact.after != "cancel_requested" and fact.before not in WAITING_FOR_A_PERSON:
+            return False
+        operation, key = self.world.operation(fact.operation), (fact.operation, fact.worker)
+        for told in (*operation.cancels[-1:], operation.asked):
+            to_it = (
+                told is not None
+                and isinstance(told.fact, Commanded | WorkerResumed)
+                and told.fact.worker == fact.worker
+            )
+            if told is not None and to_it and told.seq > self._written.get(key, -1):
+                self._written[key] = told.seq
+                return True
+        return False
 
     def _judge(self, entry: Entry, name: str, worker: str, did: str) -> Iterator[Finding]:
         operation = self.world.operation(name)

@@ -68,6 +68,11 @@ def asked_for_silence(story: Story, seconds: float) -> Story:
     return story.told("submit").create(status=503, job=None, retry_after=seconds)
 
 
+def taken_over(story: Story) -> Story:
+    """The lease of the first worker has run out, and the second one has taken it."""
+    return story.lease("taken", 1).create().lease("taken", 2, by="w2", at=3)
+
+
 def two_errors(story: Story) -> Story:
     """Two attempts to deliver an event meet with an error."""
     return story.create().webhook(at=1, answered=503).webhook(at=2, answered=503)
@@ -504,6 +509,23 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "the clock was set back meanwhile",
         lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(-3600, at=1).create(at=8),
         lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(3600, at=1).create(at=8),
+    ),
+    (
+        "stale-worker-does-nothing",
+        "it writes down a stop command that was given to it, and does no more",
+        lambda s: taken_over(s).told("cancel").noted("observing", "cancel_requested"),
+        lambda s: taken_over(s).told("cancel", by="w2").noted("observing", "cancel_requested"),
+    ),
+    (
+        "stale-worker-does-nothing",
+        "it writes down that a person wants the result tried again, once",
+        lambda s: taken_over(s).told("reconcile").noted("result_unavailable", "result_collecting"),
+        lambda s: (
+            taken_over(s)
+            .told("reconcile")
+            .noted("result_unavailable", "result_collecting")
+            .noted("result_collecting", "result_unavailable")
+        ),
     ),
     (
         "no-cancel-after-terminal",
