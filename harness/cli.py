@@ -113,7 +113,7 @@ def check(
         ]
         trouble = ""
         try:
-            jobs, left_out = sort_out(jobs)
+            jobs, left_out = sort_out(jobs, by_name=bool(names))
         except SubjectBroken as error:
             jobs, left_out, trouble = [], [], str(error)
         with screen.progress(under_test.name, len(jobs)) as progress:
@@ -287,7 +287,7 @@ def replay(
         under_test = resolved(ctx, subject, mode, one_shot=one_shot)
         where = modes_of(chosen, under_test, mode, named=True)[0]
         try:
-            _, left_out = sort_out([Job(scenario=chosen, subject=under_test, mode=where)])
+            _, left_out = sort_out([Job(scenario=chosen, subject=under_test, mode=where)], by_name=True)
         except SubjectBroken as error:
             outlets.finish(screen, report_of(under_test.name, seed or 0, (), trouble=str(error)), json_file)
         if left_out:

@@ -199,22 +199,30 @@ def _resolved(subject: "str | Factory | Sequence[str]", *, one_shot: bool) -> "S
 
 
 @cache
-def _capabilities(subject: "Subject") -> "Collection[Capability]":
-    from harness.runner import capabilities_of
+def _capabilities(subject: "Subject", mode: str) -> "Collection[Capability]":
+    from harness.runner import capabilities_of, simulated_capabilities
 
-    return capabilities_of(subject)
+    return simulated_capabilities(subject) if mode == "simulated" else capabilities_of(subject)
 
 
 def _why_not(job: "Job") -> str | None:
-    """Why a scenario does not apply to a client; each process client is asked once in a session."""
+    """Why a scenario does not apply to a client; each client is asked once in a session.
+
+    A file of one's own is run wherever it can be, as by ``jobsworth check --scenario``.
+    """
     from harness.applicability import why_not, why_not_patched
     from harness.patching import marks_of
+    from harness.runner import SEEN_IN_RUNS
+    from scenarios.loading import load_catalogue
 
     if job.mode not in job.scenario.modes:
         return f"it runs {', '.join(job.scenario.modes)}"
     if job.mode == "patched":
         return why_not_patched(job.scenario, marks_of(job.subject.patched))
-    return why_not(job.scenario, _capabilities(job.subject)) if job.mode == "process" else None
+    known = _capabilities(job.subject, job.mode)
+    if job.mode == "simulated" and job.source not in load_catalogue():
+        known = {*known, *SEEN_IN_RUNS}
+    return why_not(job.scenario, known)
 
 
 def _told(result: "Result") -> str:

@@ -4,6 +4,7 @@ What runs in real time is imported where it is wanted: it takes sockets, and the
 """
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
 from harness.applicability import why_not, why_not_patched, why_not_process
 from harness.editions import rules_of
@@ -19,7 +20,16 @@ from harness.verdict import LeftOut
 from harness.virtual_time import PatchedSimulation, Simulation, simulated_capabilities
 from scenarios.model import Scenario
 
-__all__ = ["Job", "Result", "capabilities_of", "run", "run_many", "sort_out"]
+__all__ = [
+    "SEEN_IN_RUNS",
+    "Job",
+    "Result",
+    "capabilities_of",
+    "run",
+    "run_many",
+    "simulated_capabilities",
+    "sort_out",
+]
 
 
 def run(
@@ -47,10 +57,18 @@ def run(
         return _run(job)
 
 
-def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
+SEEN_IN_RUNS: Final[tuple[Capability, ...]] = ("checkpoints", "webhooks")
+"""What scenarios need of a client that is seen by what it does: one that lacks it can still be run, in simulation."""
+
+
+def sort_out(jobs: Sequence[Job], *, by_name: bool = False) -> tuple[list[Job], list[LeftOut]]:
     """Set aside the runs whose scenario does not apply to the client, by what it says it can do.
 
     A process that speaks the session protocol is started once to be asked.
+
+    Args:
+        by_name: the scenarios were asked for by name, as what exploration has found is: whatever can be run is run,
+            even if nothing strikes.
 
     Raises:
         SubjectBroken: it did not answer.
@@ -68,7 +86,8 @@ def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
             reason = why_not_process(job.scenario, known[job.subject])
         else:
             if job.subject not in known:
-                known[job.subject] = simulated_capabilities(job.subject)
+                shown = simulated_capabilities(job.subject)
+                known[job.subject] = {*shown, *SEEN_IN_RUNS} if by_name else shown
             reason = why_not(job.scenario, known[job.subject])
         if reason is None:
             applies.append(job)

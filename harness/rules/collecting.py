@@ -1,13 +1,15 @@
 """W7: collecting the result is a separate action, and a 200 is not validation."""
 
+import math
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import ClassVar, Final
 
 from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import Exchange, Job, Operation
+from harness.rules.views import Exchange, Job, Operation, is_ambiguous
 from harness.rules.words import answered, at, sent
 from harness.verdict import Finding
 
@@ -279,7 +281,7 @@ class FinishedResultNotLost(Rule):
                 if self.world.intact(each) and not self._is_partial(each) and self.world.surely_read(each)
                 if not self._lacks_annex(operation)
             ),
-            None,
+            self._inside(operation, fact.remote_job),
         )
         success = (
             terminal
@@ -304,6 +306,14 @@ class FinishedResultNotLost(Rule):
                 entry,
             )
 
+    def _inside(self, operation: Operation, remote_job: str | None) -> Exchange | None:
+        """The answer that surely brought the result inside, if none that may have been read brought it damaged."""
+        job = self.world.truth(operation, remote_job)
+        brought = answers_with(operation, job) if job is not None and self.world.inline(job) else []
+        if any(kind.startswith("result_") for each in brought for kind in each.faults):
+            return None
+        return next((each for each in brought if self.world.surely_read(each)), None)
+
     @staticmethod
     def _lacks_annex(operation: Operation) -> bool:
         """Whether what lies beside the result was asked for and did not come undamaged: then the rest is not whole."""
@@ -323,3 +333,57 @@ class FinishedResultNotLost(Rule):
         named = exchange.request.job or (exchange.answer and exchange.answer.job) or ""
         job = self.world.jobs.get(named)
         return job is not None and job.fact.operation not in {None, operation.id}
+
+
+@rule(id="unavailable-only-after-tries", requirement="W7.6", needs=Needs.REPORT)
+class UnavailableOnlyAfterTries(Rule):
+    """``result_unavailable`` is recorded or claimed only after the result was asked for, and was not to be had.
+
+    That is so when the provider said it (404, 410 and their like), or when more than one try came to nothing; of a
+    result that can be read once, one try is all there is. Judged where nobody was interrupted or told to stop, where
+    no Retry-After held the client, and while the result deadline, which may end the tries, is far.
+    """
+
+    reaching = frozenset({"result_unavailable"})
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before != fact.after:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        job = self.world.truth(operation, None)
+        if job is None or self.world.inline(job) or self._is_excused(entry, operation):
+            return
+        self.judged += 1
+        tries = [*operation.calls.get(Endpoint.RESULT, ()), *operation.calls.get(Endpoint.ANNEX, ())]
+        tries += operation.elsewhere
+        once = self.world.contract.result.kind is ResultKind.ONE_TIME
+        last = tries[-1] if tries else None
+        for_good = last is not None and not is_ambiguous(last) and last.status != HTTPStatus.TOO_MANY_REQUESTS
+        if len(tries) > 1 or for_good or (once and tries) or not self.first_time(name):
+            return
+        what = "it was never asked for"
+        if last is not None:
+            what = f"{sent(last)} was {answered(last)}, and it was not tried again"
+        yield self.finding(
+            f"{said} result_unavailable for {name} {at(entry)}, but {what}. Ask for the result of {job.id} until it is "
+            "there, the provider says that it is gone, or the time for it is over.",
+            None if last is None else last.ended,
+            entry,
+        )
+
+    def _is_excused(self, entry: Entry, operation: Operation) -> bool:
+        world, began, success = self.world, operation.submitted, operation.shown.get("succeeded")
+        if began is None or success is None or operation.cancels or operation.decided is not None:
+            return True
+        if world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values()):
+            return True
+        deadline = began.at + world.time("result_deadline_s", math.inf)
+        if max(entry.at, operation.held_until) + world.longest_wait_s >= deadline or operation.held_until > entry.at:
+            return True
+        last = operation.calls.get(Endpoint.STATUS, ())[-1:]  # that after the success may say that the job is lost
+        return any(each.sent.seq > success.seq and each.status != HTTPStatus.OK for each in last)

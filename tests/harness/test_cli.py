@@ -51,7 +51,7 @@ class Ground:
             one_shot=one_shot,
         )
 
-    def sort_out(self, jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
+    def sort_out(self, jobs: Sequence[Job], *, by_name: bool = False) -> tuple[list[Job], list[LeftOut]]:
         """Leave out what the client cannot do: scenarios named in ``cannot``."""
         left_out = [
             LeftOut(scenario=job.scenario.name, mode=job.mode, reason=self.cannot[job.scenario.name])

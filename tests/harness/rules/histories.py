@@ -109,6 +109,11 @@ class Story:
         self._history.record(fact)
         return self
 
+    @property
+    def history(self) -> History:
+        """What has been told so far."""
+        return self._history
+
     def judgement(self) -> Judgement:
         """What all the rules make of it."""
         if not len(self._history):
@@ -222,7 +227,7 @@ class Story:
                 exchange=self._exchange,
                 token=token,
                 fingerprint=body,
-                synchronous=state == "succeeded",
+                synchronous=state in {"succeeded", "failed"},
             )
         return self.call(
             Endpoint.CREATE,

@@ -1,5 +1,7 @@
 """W7 and W8: cases for the rules on results and records."""
 
+from typing import Any
+
 from tests.harness.rules.cases.case import Case
 from tests.harness.rules.histories import SHA, TOKEN, TRACE, Story
 
@@ -12,6 +14,11 @@ def fails_to_fetch(story: Story, times: int) -> Story:
     for _ in range(times):
         story.fetch(status=503)
     return story
+
+
+def missed(story: Story, **answer: Any) -> Story:
+    """A job succeeds, and a try to fetch its result comes to nothing."""
+    return story.told("submit").create().moved("succeeded").poll("succeeded", at=1).fetch(at=2, **answer)
 
 
 CASES = [
@@ -68,6 +75,13 @@ CASES = [
             s.create().moved("succeeded").poll("succeeded", at=1).fetch(status=410).claimed("result_unavailable")
         ),
         breaks=lambda s: s.succeeds().claimed("result_unavailable"),
+    ),
+    Case(
+        "unavailable-only-after-tries",
+        nothing=lambda s: s.told("submit").succeeds().claimed("succeeded"),
+        holds=lambda s: missed(s, status=500).fetch(status=500, at=3).claimed("result_unavailable"),
+        just_holds=lambda s: missed(s, status=410).claimed("result_unavailable"),
+        breaks=lambda s: missed(s, status=500).claimed("result_unavailable"),
     ),
     Case(
         "one-trace-per-operation",
