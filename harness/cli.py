@@ -95,7 +95,7 @@ def check(
         from harness.editions import edition as load_edition
         from harness.known_failing import excuse, read, stale
         from harness.report.machine import report_of
-        from harness.runner import Job, run_many, sort_out
+        from harness.runner import CutShort, Job, run_many, sort_out
         from harness.stage import SubjectBroken
         from scenarios.loading import find, load_catalogue
 
@@ -117,7 +117,15 @@ def check(
         except SubjectBroken as error:
             jobs, left_out, trouble = [], [], str(error)
         with screen.progress(under_test.name, len(jobs)) as progress:
-            results = [replace(each, outcome=excuse(known, each.outcome)) for each in run_many(jobs, progress.done)]
+            made, cut_short = [], None
+            try:
+                made = run_many(jobs, progress.done)
+            except CutShort as error:
+                if not error.results:
+                    raise
+                made, cut_short = error.results, error
+                trouble = f"{len(made)} of {len(jobs)} runs were made, and then: {error}"
+        results = [replace(each, outcome=excuse(known, each.outcome)) for each in made]
         outcomes = tuple(result.outcome for result in results)
         gone = tuple(stale(known, outcomes))
         report = report_of(under_test.name, seed or 0, outcomes, tuple(left_out), stale=gone, trouble=trouble)
@@ -131,7 +139,7 @@ def check(
             lambda: outlets.keep_logs(logs, results),
             lambda: outlets.draw(html, screen, report, results, summaries),
         ]
-        outlets.finish(screen, report, json_file, junit_file, first=first)
+        outlets.finish(screen, report, json_file, junit_file, first=first, wrong_use=cut_short)
 
 
 @cli.command(cls=WithCommand)
@@ -178,6 +186,7 @@ def explore(
         report = explored(under_test.name, seed, found)
         screen.exploration(report)
         saved = [report.saved_scenario] if report.saved_scenario is not None else []
+        outlets.tell_where(screen, save, saved)
         kinds = sorted(report.faults_struck_by_kind.items(), key=lambda item: -item[1])
         told = ", ".join(f"{kind} {count}" for kind, count in kinds) or "none"
         notes = {"examples": str(report.examples), "steps": str(report.steps), "faults struck": told}
@@ -246,6 +255,7 @@ def sweep(
         words += ["--thorough"] * thorough + ["--no-prune"] * no_prune
         report = swept(under_test.name, seed or 0, found, reproduce=shlex.join(words))
         screen.sweep(report)
+        outlets.tell_where(screen, save, report.saved_scenarios)
         notes = {"runs made": str(report.runs_made), "places": str(report.placements)}
         outlets.draw_saved(html, screen, report, under_test, report.saved_scenarios, notes)
         outlets.finish(screen, report, json_file)

@@ -19,7 +19,19 @@ from harness.verdict import LeftOut
 from harness.virtual_time import PatchedSimulation, Simulation, simulated_capabilities
 from scenarios.model import Scenario
 
-__all__ = ["Job", "Result", "capabilities_of", "run", "run_many", "sort_out"]
+__all__ = ["CutShort", "Job", "Result", "capabilities_of", "run", "run_many", "sort_out"]
+
+
+class CutShort(SubjectError):
+    """The subject could not be put under test in one run, and the others were ended. Some runs are made all the same.
+
+    Attributes:
+        results: of these, in the order of their jobs.
+    """
+
+    def __init__(self, why: SubjectError, results: Sequence[Result]) -> None:
+        self.results = list(results)
+        super().__init__(str(why))
 
 
 def run(
@@ -101,7 +113,7 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
         the results in the order of ``jobs``.
 
     Raises:
-        SubjectError: a subject cannot be put under test; the other runs are ended.
+        CutShort: a subject cannot be put under test; the other runs are ended.
     """
     results: dict[int, Result] = {}
 
@@ -110,16 +122,19 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
         on_done(result)
 
     real = []
-    with heap_set_aside():
-        for number, job in enumerate(jobs):
-            if job.mode == "process":
-                real.append((number, job))
-            else:
-                keep(number, _run(job))
-        if real:
-            from harness.real_time import run_side_by_side
+    try:
+        with heap_set_aside():
+            for number, job in enumerate(jobs):
+                if job.mode == "process":
+                    real.append((number, job))
+                else:
+                    keep(number, _run(job))
+            if real:
+                from harness.real_time import run_side_by_side
 
-            run_interruptibly(run_side_by_side(real, keep))
+                run_interruptibly(run_side_by_side(real, keep))
+    except SubjectError as error:
+        raise CutShort(error, [results[number] for number in sorted(results)]) from error
     return [results[number] for number in range(len(jobs))]
 
 

@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -41,10 +42,24 @@ def dump(scenario: Scenario) -> str:
 
 
 def write(scenario: Scenario, folder: Path) -> Path:
-    """Write ``scenario`` into a file of its name in ``folder``, which is made if absent; return the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{scenario.name}.yaml"
-    path.write_text(dump(scenario), encoding="utf-8")
+    """Write ``scenario`` into a file of its name in ``folder``, which is made if absent; return the file.
+
+    What was searched for long is not lost with the place it was to go to: if nothing can be written there, it goes to a
+    new folder among the temporary files.
+
+    Raises:
+        OSError: nothing can be written anywhere.
+    """
+    text = dump(scenario)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _written(text, folder / f"{scenario.name}.yaml")
+    except OSError:
+        return _written(text, Path(mkdtemp(prefix="jobsworth-")) / f"{scenario.name}.yaml")
+
+
+def _written(text: str, path: Path) -> Path:
+    path.write_text(text, encoding="utf-8")
     return path
 
 
