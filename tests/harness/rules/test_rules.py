@@ -74,7 +74,7 @@ def test_a_breach_is_found_once_and_proved_by_facts(rule: str, told: Told) -> No
     ("rule", "said"),
     [
         ("no-poll-after-result-deadline", "is read 2 after the result deadline, which passed at 20 s: 2 s late"),
-        ("no-poll-after-cancel-deadline", "is read 2 after the cancel deadline, which passed at 5 s: "),
+        ("no-poll-after-cancel-deadline", "is read 2 after the cancel deadline, which passed at 6 s: 2 s late"),
         ("credential-only-to-its-origin", "w1's request to another address at "),
         ("harmed-result-not-taken", "and that of the provider has sha256 "),
         ("final-event-leads-to-a-read", "went by until "),
