@@ -155,6 +155,9 @@ def check(
     help="Where the shrunk run goes, as a scenario, if there is a failure.",
 )
 @click.option("--contract", metavar="NAME|FILE", help="Keep to one contract; drawn for each run if left out.")
+@click.option(
+    "--known", metavar="RULE", multiple=True, help="Do not judge by a rule that is known to be broken: look for others."
+)
 @json_option
 @html_option
 @click.pass_context
@@ -162,6 +165,7 @@ def explore(
     ctx: click.Context,
     subject: str | None,
     contract: str | None,
+    known: tuple[str, ...],
     examples: int,
     steps: int,
     seed: int,
@@ -180,7 +184,7 @@ def explore(
         screen = outlets.screen(json_file, directories={"--html": html}, save=save)
         under_test = resolved(ctx, subject, "simulated")
         promised = find_contract(contract) if contract is not None else None
-        found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
+        found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised, known=known)
         if contract is not None:
             found = msgspec.structs.replace(found, reproduce=f"{found.reproduce} --contract {shlex.quote(contract)}")
         report = explored(under_test.name, seed, found)

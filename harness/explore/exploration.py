@@ -4,8 +4,9 @@ A run that breaks a rule is shrunk as a scenario, and the first one ends the exp
 and an exploration that got around too little proves nothing.
 """
 
+import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Final
@@ -72,6 +73,7 @@ def explore(
     seed: int,
     save: Path | None = None,
     contract: Contract | None = None,
+    known: Collection[str] = (),
 ) -> Exploration:
     """Run the machine against a subject until a rule breaks, or ``examples`` runs have passed.
 
@@ -80,24 +82,30 @@ def explore(
         steps: steps a run may have.
         seed: the same seed makes the same runs.
         save: a folder for the scenario file of a failure; made if absent.
+        known: rules that are known to be broken: they are not judged, so that others come to light.
 
     Raises:
         SubjectError: the subject cannot be simulated.
+        BadList: there is no such rule.
     """
     if subject.factory is None:
         raise SubjectError(f"{subject.name!r} cannot be explored: exploration needs a client that can be simulated")
     tally = Tally()
     began = time.perf_counter()
     with heap_set_aside():
-        reason = _wander(subject, contract, tally, examples=examples, steps=steps, seed_=seed)
+        reason = _wander(subject, contract, tally, examples=examples, steps=steps, seed_=seed, known=known)
     seconds = time.perf_counter() - began
     findings: tuple[Finding, ...] = ()
     saved = None
     if tally.failure is not None:
-        scenario, findings = least(*tally.failure, subject)
+        scenario, findings = least(*tally.failure, subject, known=known)
         if save is not None:
             saved = write(scenario, save)
     verdict, why = _verdict(tally, findings, reason, drawn=contract is None)
+    if known:
+        why = f"{why} (not judged, as they are known to be broken: {', '.join(sorted(known))})"
+    words = ["jobsworth", "explore", subject.name, "--examples", str(examples), "--steps", str(steps)]
+    words += ["--seed", str(seed), *(f"--known={rule}" for rule in known)]
     return Exploration(
         verdict=verdict,
         reason=why,
@@ -111,19 +119,26 @@ def explore(
         transitions_not_taken=tuple(sorted(tally.led - tally.transitions.keys())),
         findings=findings,
         saved_scenario=str(saved) if saved else None,
-        reproduce=f"jobsworth explore {subject.name} --examples {examples} --steps {steps} --seed {seed}",
+        reproduce=shlex.join(words),
     )
 
 
 def _wander(
-    subject: Subject, contract: Contract | None, tally: Tally, *, examples: int, steps: int, seed_: int
+    subject: Subject,
+    contract: Contract | None,
+    tally: Tally,
+    *,
+    examples: int,
+    steps: int,
+    seed_: int,
+    known: Collection[str],
 ) -> str | None:
     """Explore at random, then go for what chance has left out; return why it broke off if not because of a rule."""
     directed = 0 if contract is not None else int(examples * DIRECTED)
     seeds = count(seed_ * _SEEDS_APART)
 
     def go(most: int, lead: Lead | None = None) -> str | None:
-        machine = machine_for(subject, contract, tally=tally, run_seed=seed_, lead=lead)
+        machine = machine_for(subject, contract, tally=tally, run_seed=seed_, lead=lead, known=known)
         return _run(machine, examples=most, steps=steps, seed_=next(seeds))
 
     def wander(until: int) -> str | None:

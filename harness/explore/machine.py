@@ -6,6 +6,7 @@ times.
 """
 
 import re
+from collections.abc import Collection
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +27,8 @@ from harness.explore.strategies import contracts, faults, works
 from harness.explore.suite import RuleBroken, case_of
 from harness.explore.tally import Tally
 from harness.history import Entry, StateRecorded
+from harness.known_failing import rules_besides
+from harness.rules.judge import Judge
 from harness.stage import Stage, SubjectError
 from harness.subject import Factory
 from harness.subjects.resolve import REFERENCE, Subject, subject_of
@@ -91,6 +94,7 @@ class Machine(RuleBasedStateMachine):
     subject: ClassVar[Subject]
     contract: ClassVar[Contract | None] = None  # None: drawn for each run
     run_seed: ClassVar[int] = 0
+    known: ClassVar[frozenset[str]] = frozenset()  # rules that are known to be broken, and not judged
     lead: ClassVar[Lead | None] = None  # what every run begins with; None: drawn, or nothing
     tally: ClassVar[Tally]
     save: ClassVar[Path | None] = None  # where the shrunk run goes that fails in a suite
@@ -136,7 +140,8 @@ class Machine(RuleBasedStateMachine):
         self.submitted: list[str] = []
         factory = self.subject.factory
         assert factory is not None, "machine_for() takes no other subjects"
-        self.simulation = Simulation(self.scenario, factory, seed=self.run_seed)
+        judge = Judge(rules_besides(self.known))
+        self.simulation = Simulation(self.scenario, factory, seed=self.run_seed, judge=judge)
         self.simulation.history.observe(self.tally.observe)
         self.simulation.history.observe(self._follow)
         self.simulation.start()
@@ -395,6 +400,7 @@ def machine_for(
     tally: Tally | None = None,
     run_seed: int = 0,
     lead: Lead | None = None,
+    known: Collection[str] = (),
     save: Path | str | None = None,
 ) -> type[Machine]:
     """Return a state machine class for a simulated client; its ``TestCase`` goes into any test suite.
@@ -405,11 +411,13 @@ def machine_for(
         tally: counts what is visited.
         run_seed: what the randomness inside each run starts from.
         lead: what every run begins with; now one and now another, and mostly none, if left out.
+        known: rules that are known to be broken: they are not judged, so that others come to light.
         save: in a suite, the folder for the scenario of a failure; it is part of the failure's message if left out.
 
     Raises:
         SubjectError: the subject cannot be found, or not be simulated.
         ScenarioError: there is no such contract.
+        BadList: there is no such rule.
         TypeError: what is given for the contract is none.
     """
     under_test = subject if isinstance(subject, Subject) else subject_of(subject)
@@ -421,7 +429,9 @@ def machine_for(
     promised = find_contract(contract) if isinstance(contract, str) else contract
     if promised is not None and not isinstance(promised, Contract):
         raise TypeError(f"{promised!r} is no contract: a fake_provider.contract.Contract, or the name of a preset")
+    rules_besides(frozenset(known))
     attributes = {
+        "known": frozenset(known),
         "subject": under_test,
         "contract": promised,
         "tally": tally or Tally(),

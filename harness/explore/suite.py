@@ -5,7 +5,7 @@ fails before any run is made; a breach comes with the scenario that shows it; an
 no pass. A machine here is one that ``harness.explore.machine.machine_for`` made, or a subclass of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from textwrap import indent
 from typing import Any, Final
@@ -79,14 +79,20 @@ def case_of(machine: Any) -> type[TestCase]:
     return made
 
 
-def least(scenario: Scenario, findings: tuple[Finding, ...], subject: Subject) -> tuple[Scenario, tuple[Finding, ...]]:
-    """Shrink a failure, keeping to the rule that was broken first; return what is left and what breaks there."""
+def least(
+    scenario: Scenario, findings: tuple[Finding, ...], subject: Subject, *, known: Collection[str] = ()
+) -> tuple[Scenario, tuple[Finding, ...]]:
+    """Shrink a failure, keeping to the rule that was broken first; return what is left and what breaks there.
+
+    Args:
+        known: rules that do not count.
+    """
     rule_id = findings[0].rule
     latest = findings
 
     def is_broken(candidate: Scenario) -> bool:
         nonlocal latest
-        found = run(candidate, subject).outcome.findings
+        found = [each for each in run(candidate, subject).outcome.findings if each.rule not in known]
         if not any(finding.rule == rule_id for finding in found):
             return False
         latest = tuple(sorted(found, key=lambda finding: finding.rule != rule_id))
@@ -111,7 +117,7 @@ def _told(machine: Any, breach: RuleBroken) -> str:
     again = run(breach.scenario, machine.subject).outcome.findings
     if all(finding.rule != rule_id for finding in again):
         return "As a scenario by itself it breaks no such rule: what the machine did is not all in its steps."
-    story, _ = least(breach.scenario, breach.findings, machine.subject)
+    story, _ = least(breach.scenario, breach.findings, machine.subject, known=machine.known)
     command = f"jobsworth replay {{}} {machine.subject.name}"
     if machine.save is None:
         text = indent(dump(story), "    ")

@@ -288,6 +288,7 @@ def test_explore_passes_on_what_it_was_asked_and_tells_what_was_reached(monkeypa
     )
     assert result.exit_code == 0
     assert asked.pop("contract").name == "careless"
+    assert asked.pop("known") == ()
     assert asked == {"subject": "a.module:build", "examples": 20, "steps": 9, "seed": 3, "save": Path(".jobsworth")}
     assert "20 examples, 300 steps, 0.5 s, seed 3" in result.output
     assert "faults struck: stop 4, kill 3" in result.output
