@@ -95,6 +95,7 @@ def _plainer_terms(whole: _Document) -> Iterator[_Document]:
         yield {**whole, "work": _without(whole["work"], key)}
         yield from ({**whole, "work": {**whole["work"], key: _without(part, field)}} for field in part)
     yield {**whole, "seed": 0}
+    yield {**whole, "requirements": []}  # of the story that it was; the finding names its own
 
 
 def _plainer_items(whole: _Document) -> Iterator[_Document]:
@@ -190,7 +191,7 @@ def _simpler(item: _Document) -> Iterator[_Document]:
         yield {**item, "times": 1}
     if isinstance(item.get("at"), str) and "@" in item["at"]:
         yield {**item, "at": item["at"].partition("@")[0]}
-    for key in ("parameters", "worker", "error"):
+    for key in ("parameters", "worker", "error", "who", "why"):
         if item.get(key) and item.get("do") not in {"kill", "start", "stop", "resume"}:
             yield _without(item, key)
 

@@ -35,6 +35,7 @@ def test_only_what_the_failure_needs_is_left() -> None:
         submit(2, "op-2"),
         {"at": 3, "do": "cancel", "operation": "op-2"},
         {"at": 9.25, "do": "wait"},
+        requirements=["W1.1"],
         workers=2,
         work={"op-1": {"takes_s": 7}, "op-2": {"takes_s": 60}},
     )
@@ -60,6 +61,14 @@ def test_operations_are_numbered_from_one_wherever_they_are_named() -> None:
         faults=[{**fault, "at": "status#1:committed@op-1"}],
         work={"op-1": {}},
     )
+
+
+def test_who_commanded_it_and_why_matters_to_people_only() -> None:
+    found = story(
+        submit(0, "op-1"), {"at": 1, "do": "cancel", "operation": "op-1", "who": "anna", "why": "wrong month"}
+    )
+    least = shrink(found, has(lambda step: isinstance(step, Cancel)))
+    assert least == story(submit(0, "op-1"), {"at": 0, "do": "cancel", "operation": "op-1"})
 
 
 def test_a_fault_is_planned_where_it_makes_no_difference_when_it_was_armed() -> None:
