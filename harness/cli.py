@@ -139,7 +139,7 @@ def check(
             lambda: outlets.keep_logs(logs, results),
             lambda: outlets.draw(html, screen, report, results, summaries),
         ]
-        outlets.finish(screen, report, json_file, junit_file, first=first, wrong_use=cut_short)
+        outlets.finish(screen, report, json_file, junit_file, first=first, then=cut_short)
 
 
 @cli.command(cls=WithCommand)
@@ -195,7 +195,7 @@ def explore(
         told = ", ".join(f"{kind} {count}" for kind, count in kinds) or "none"
         notes = {"examples": str(report.examples), "steps": str(report.steps), "faults struck": told}
         outlets.draw_saved(html, screen, report, under_test, saved, notes)
-        outlets.finish(screen, report, json_file)
+        outlets.finish(screen, report, json_file, then=click.Abort() if found.interrupted else None)
 
 
 @cli.command(cls=WithCommand)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from harness.report.machine import Report
     from harness.report.terminal import Screen
     from harness.runner import Result
-    from harness.stage import SubjectError
     from harness.subjects import Subject
 
 __all__ = ["NoPlace", "Unread", "draw", "draw_saved", "finish", "keep_logs", "screen", "tell_ci", "tell_where", "write"]
@@ -106,13 +105,13 @@ def finish(
     junit_file: str | None = None,
     *,
     first: Sequence[Callable[[], None]] = (),
-    wrong_use: "SubjectError | None" = None,
+    then: Exception | None = None,
 ) -> NoReturn:
     """Say the verdict, write JSON and JUnit XML if they are wanted, and exit as the verdict says.
 
     Args:
         first: what else is to be written, before the verdict is said.
-        wrong_use: why the report is not whole; raised once it is out.
+        then: why the report is not whole, raised once it is out instead of an exit.
 
     Raises:
         NoPlace: something could not be written; all the rest was.
@@ -137,8 +136,8 @@ def finish(
             lost.append(str(error))
     if lost:
         raise NoPlace("; ".join(lost))
-    if wrong_use is not None:
-        raise wrong_use
+    if then is not None:
+        raise then
     raise click.exceptions.Exit(report.verdict.exit_code)
 
 

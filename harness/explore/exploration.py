@@ -63,6 +63,7 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     saved_scenario: str | None
     reproduce: str
+    interrupted: bool = False
 
 
 def explore(
@@ -75,7 +76,8 @@ def explore(
     contract: Contract | None = None,
     known: Collection[str] = (),
 ) -> Exploration:
-    """Run the machine against a subject until a rule breaks, or ``examples`` runs have passed.
+    """Run the machine against a subject until a rule breaks, or ``examples`` runs have passed. An interrupt ends it,
+    too, with what was visited until then.
 
     Args:
         examples: runs to make.
@@ -92,8 +94,12 @@ def explore(
         raise SubjectError(f"{subject.name!r} cannot be explored: exploration needs a client that can be simulated")
     tally = Tally()
     began = time.perf_counter()
+    interrupted = False
     with heap_set_aside():
-        reason = _wander(subject, contract, tally, examples=examples, steps=steps, seed_=seed, known=known)
+        try:
+            reason = _wander(subject, contract, tally, examples=examples, steps=steps, seed_=seed, known=known)
+        except KeyboardInterrupt:
+            interrupted, reason = True, f"interrupted after {tally.examples} of {examples} examples"
     seconds = time.perf_counter() - began
     findings: tuple[Finding, ...] = ()
     saved = None
@@ -120,6 +126,7 @@ def explore(
         findings=findings,
         saved_scenario=str(saved) if saved else None,
         reproduce=shlex.join(words),
+        interrupted=interrupted,
     )
 
 
