@@ -99,6 +99,7 @@ class Machine(RuleBasedStateMachine):
     tally: ClassVar[Tally]
     save: ClassVar[Path | None] = None  # where the shrunk run goes that fails in a suite
     wanders: ClassVar[bool] = True  # each run draws its contract and its beginning
+    in_suite: ClassVar[bool] = False  # somebody may ask Hypothesis for statistics; they cost a twentieth of the time
     TestCase = _Case()  # type: ignore[assignment]  # a descriptor there, too
 
     def __init__(self) -> None:
@@ -300,8 +301,9 @@ class Machine(RuleBasedStateMachine):
         if self.simulation is None:
             return
         self.tally.examples += 1
-        for each in sorted(self.visited):
-            event(each)
+        if self.in_suite:
+            for each in sorted(self.visited):
+                event(each)
         with self.simulation as simulation:
             if self.over:
                 return

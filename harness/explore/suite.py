@@ -62,6 +62,7 @@ def case_of(machine: Any) -> type[TestCase]:
 
     def run_test(self: Any) -> None:
         simulated_capabilities(machine.subject)
+        machine.in_suite = True
         # Explaining a failure by lines takes ten times as long, and the lines would be the harness's.
         phases = [phase for phase in self.settings.phases if phase is not Phase.explain]
         try:
