@@ -70,7 +70,7 @@ def _block(name: str, value: Any) -> Any:
         case "work" | "ends":
             return CommentedMap((operation, _flow(_told(part))) for operation, part in value.items())
         case "contract":
-            return value.name if PRESETS.get(value.name) == value else _told(value)
+            return value.name if PRESETS.get(value.name) == value else _short_throughout(_told(value))
         case "jobs":
             return value
         case _:
@@ -95,6 +95,13 @@ def _told(value: Any) -> Any:
 def _short(value: Any) -> Any:
     """``2`` for ``2.0``. Only of a model's own numbers: what stands in free JSON is the author's."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _short_throughout(value: Any) -> Any:
+    """The same in all parts of a contract, which has no numbers but its own."""
+    if isinstance(value, dict):
+        return {key: _short_throughout(inner) for key, inner in value.items()}
+    return [_short(each) for each in value] if isinstance(value, list) else _short(value)
 
 
 def _flow(value: Any) -> Any:

@@ -187,8 +187,11 @@ def _simpler(item: _Document) -> Iterator[_Document]:
     """One step or fault with less in it."""
     if "fault" in item:
         yield from ({**item, "fault": fault} for fault in _simpler(item["fault"]))
-    if item.get("times", 1) != 1:
-        yield {**item, "times": 1}
+    times = item.get("times", 1)
+    if times != 1:
+        yield from ({**item, "times": 1}, {**item, "times": 2})
+    if isinstance(times, int) and times > 2:
+        yield from ({**item, "times": times // 2}, {**item, "times": times - 1})
     if isinstance(item.get("at"), str) and "@" in item["at"]:
         yield {**item, "at": item["at"].partition("@")[0]}
     for key in ("parameters", "worker", "error", "who", "why"):

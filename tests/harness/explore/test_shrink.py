@@ -97,6 +97,17 @@ def test_nothing_waits_longer_than_it_must(least_wait: float, told: float) -> No
     assert [step.at for step in least.steps] == [0, told]
 
 
+@pytest.mark.parametrize("times", [7, "until_healed"])
+def test_a_fault_strikes_no_oftener_than_it_must(times: int | str) -> None:
+    def lasts(scenario: Scenario) -> bool:
+        strikes = [each.times for each in scenario.faults]
+        return any(each == "until_healed" or each >= 2 for each in strikes)
+
+    found = story(submit(0, "op-1"), faults=[{"kind": "server_error", "at": "create#1:received", "times": times}])
+    (fault,) = shrink(found, lasts).faults
+    assert fault.times == 2
+
+
 def test_the_least_one_can_be_written_and_read_back() -> None:
     found = story(
         {"at": 1, "do": "arm", "fault": {"kind": "kill", "at": "create#1:received@op-2"}},
