@@ -22,6 +22,7 @@ from scenarios.model import Scenario
 
 __all__ = [
     "SEEN_IN_RUNS",
+    "CutShort",
     "Job",
     "Result",
     "capabilities_of",
@@ -30,6 +31,18 @@ __all__ = [
     "simulated_capabilities",
     "sort_out",
 ]
+
+
+class CutShort(SubjectError):
+    """The subject could not be put under test in one run, and the others were ended. Some runs are made all the same.
+
+    Attributes:
+        results: of these, in the order of their jobs.
+    """
+
+    def __init__(self, why: SubjectError, results: Sequence[Result]) -> None:
+        self.results = list(results)
+        super().__init__(str(why))
 
 
 def run(
@@ -120,7 +133,7 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
         the results in the order of ``jobs``.
 
     Raises:
-        SubjectError: a subject cannot be put under test; the other runs are ended.
+        CutShort: a subject cannot be put under test; the other runs are ended.
     """
     results: dict[int, Result] = {}
 
@@ -129,16 +142,19 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
         on_done(result)
 
     real = []
-    with heap_set_aside():
-        for number, job in enumerate(jobs):
-            if job.mode == "process":
-                real.append((number, job))
-            else:
-                keep(number, _run(job))
-        if real:
-            from harness.real_time import run_side_by_side
+    try:
+        with heap_set_aside():
+            for number, job in enumerate(jobs):
+                if job.mode == "process":
+                    real.append((number, job))
+                else:
+                    keep(number, _run(job))
+            if real:
+                from harness.real_time import run_side_by_side
 
-            run_interruptibly(run_side_by_side(real, keep))
+                run_interruptibly(run_side_by_side(real, keep))
+    except SubjectError as error:
+        raise CutShort(error, [results[number] for number in sorted(results)]) from error
     return [results[number] for number in range(len(jobs))]
 
 

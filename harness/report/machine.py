@@ -92,10 +92,14 @@ def report_of(
     Args:
         left_out: runs that were not made.
         stale: what is listed as known failing and is not.
-        trouble: why there are no runs.
+        trouble: why there are no runs, or not all of them.
     """
-    verdict = merge([*(run.verdict for run in runs), *([Verdict.FAIL] if stale else [])])
-    if stale and not any(run.verdict is Verdict.FAIL for run in runs):
+    besides = [*([Verdict.FAIL] if stale else []), *([Verdict.UNKNOWN] if trouble else [])]
+    verdict = merge([*(run.verdict for run in runs), *besides])
+    broken = any(run.verdict is Verdict.FAIL for run in runs)
+    if trouble and broken:
+        trouble = f"{_reason(verdict, runs)}; {trouble}"
+    elif stale and not broken:
         trouble = f"listed as known failing: {stale[0]}" + (f", and {len(stale) - 1} more" if stale[1:] else "")
     return Report(
         format=FORMAT,

@@ -108,7 +108,7 @@ class HarmedResultNotTaken(SuccessRule):
         brought = "" if served is None else f" brought sha256 {served.sha256}"
         yield self.finding(
             f"{said}, but each result that came was damaged: {sent(reads[-1])}{brought}"
-            f"{faults and f' ({faults})'}, and the provider has {job.result_sha256}. "
+            f"{faults and f' ({faults})'}, and that of the provider has sha256 {job.result_sha256}. "
             "Compare checksum, size, type and count before you believe a result.",
             reads[-1].ended,
             entry,
@@ -252,7 +252,7 @@ class OneTimeResultReadOnce(Rule):
             yield self.finding(
                 f"{sent(exchange)} for {operation.id} reads a one-time result again: {sent(before)} was "
                 f"{answered(before)}, "
-                "undamaged. Store what came before you acknowledge it to yourself.",
+                "undamaged. There may be no second time: store what came as soon as it came, and never ask again.",
                 before.ended,
                 exchange.sent,
             )

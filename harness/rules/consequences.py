@@ -163,7 +163,7 @@ class FinalEventLeadsToARead(Rule):
             self._heeds = self._heeds or self._is_hastened(exchange)
         taken, _ = self._taken.pop(name, None), self._sent.pop(name, None)
         if taken is not None:
-            yield from self._judge(name, *taken, exchange.sent, f"{sent(exchange)} is the first read after it")
+            yield from self._judge(name, *taken, exchange.sent, f"the first read after it is {sent(exchange)}")
 
     def at_end(self) -> Iterator[Finding]:
         for name, taken in self._taken.items():
@@ -207,9 +207,9 @@ class FinalEventLeadsToARead(Rule):
         late_s = until.at - taken.at
         if late_s > wait_s:
             yield self.finding(
-                f"the client took the event of the end of {name} {at(taken)}, and {what}, in the {seconds(late_s)} "
-                f"until {at(until)[3:]}, though another webhook had hastened a read before. Mark an event as known by "
-                "its own id, once it is verified and stored, and let it lead to a status read.",
+                f"the client took the event of the end of {name} {at(taken)}, and {what}: {seconds(late_s)} "
+                f"went by until {at(until)[3:]}, though another webhook had hastened a read before. Mark an event "
+                "as known by its own id, once it is verified and stored, and let it lead to a status read.",
                 taken,
                 until,
             )

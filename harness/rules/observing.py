@@ -262,7 +262,8 @@ class NoPollAfterResultDeadline(Rule):
         late = self._late[operation.id] = self._late.get(operation.id, 0) + 1
         if late > 1 and self.first_time(operation.id):
             yield self.finding(
-                f"{sent(exchange)} for {operation.id} is read {late} after its deadline, {seconds(late_s)} late. "
+                f"{sent(exchange)} for {operation.id} is read {late} after the result deadline, which passed at "
+                f"{seconds(exchange.sent.at - late_s)}: {seconds(late_s)} late. "
                 "Stop polling at the deadline and record result_timed_out.",
                 exchange.sent,
             )

@@ -77,7 +77,7 @@ class ReconcilesByOfferedPath(Rule):
         yield self.finding(
             f"{sent(exchange)} asked {exchange.request.path}, which the provider does not offer "
             f"({answered(exchange)}); "
-            f"the contract offers {path}.",
+            f"the contract offers {path}. Use what it offers, or ask a person.",
             exchange.sent,
             exchange.ended,
         )

@@ -60,6 +60,14 @@ def test_a_broken_client_fails_and_its_shrunk_run_is_saved(story: Path, tmp_path
     assert (tmp_path / "found" / "swept-one-job-per-operation.yaml").is_file()
 
 
+def test_a_story_that_is_broken_without_a_fault_is_said_to_be_swept_no_further(story: Path, tmp_path: Path) -> None:
+    done = jobsworth("tests.broken_clients.token_as_trace:build", "--scenario", story, "--save", tmp_path)
+    assert done.exit_code == 1
+    assert "no fault was placed in brief: where a rule breaks without any fault, none is tried" in done.output
+    passed = jobsworth("--scenario", story, "--most-runs", 5)
+    assert "no fault was placed" not in passed.output
+
+
 def test_more_faults_than_there_can_be_are_wrong_use(story: Path) -> None:
     done = jobsworth("--scenario", story, "--faults", 4)
     assert done.exit_code == 2
