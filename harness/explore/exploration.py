@@ -22,7 +22,7 @@ from fake_provider.faults import KINDS
 from harness.explore import floors
 from harness.explore.leads import Lead, leads, leads_to_kind
 from harness.explore.machine import Machine, machine_for
-from harness.explore.suite import RuleBroken, least
+from harness.explore.suite import RuleBroken, least, named
 from harness.explore.tally import Tally
 from harness.garbage import heap_set_aside
 from harness.simulation import SimulationError
@@ -104,7 +104,11 @@ def explore(
     findings: tuple[Finding, ...] = ()
     saved = None
     if tally.failure is not None:
-        scenario, findings = least(*tally.failure, subject, known=known)
+        try:
+            scenario, findings = least(*tally.failure, subject, known=known)
+        except KeyboardInterrupt:  # then it is kept at the length at which it was found
+            interrupted, findings = True, tally.failure[1]
+            scenario = named(*tally.failure)
         if save is not None:
             saved = write(scenario, save)
     verdict, why = _verdict(tally, findings, reason, drawn=contract is None)

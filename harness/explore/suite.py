@@ -23,7 +23,7 @@ from harness.virtual_time import simulated_capabilities
 from scenarios.dumping import dump, write
 from scenarios.model import Scenario
 
-__all__ = ["NothingProved", "RuleBroken", "case_of", "least"]
+__all__ = ["NothingProved", "RuleBroken", "case_of", "least", "named"]
 
 SHARES: Final = ((200, 0.25), (50, 0.1))
 """From so many examples on, this share must have been visited. Hypothesis makes many runs from others by repeating
@@ -99,9 +99,12 @@ def least(
         latest = tuple(sorted(found, key=lambda finding: finding.rule != rule_id))
         return True
 
-    shrunk = shrink(scenario, is_broken)
-    named = {"name": f"explored-{rule_id}", "summary": latest[0].message}
-    return shrunk.model_copy(update=named), latest
+    return named(shrink(scenario, is_broken), latest), latest
+
+
+def named(scenario: Scenario, findings: tuple[Finding, ...]) -> Scenario:
+    """Name the scenario of a failure after the rule that it breaks, with the breach as its summary."""
+    return scenario.model_copy(update={"name": f"explored-{findings[0].rule}", "summary": findings[0].message})
 
 
 def _breaches(error: BaseException) -> Iterator[RuleBroken]:

@@ -104,3 +104,19 @@ def test_an_exploration_that_is_interrupted_tells_where_it_has_been(monkeypatch:
     result = CliRunner().invoke(cli, ["explore", "--json", "-"], standalone_mode=False)
     assert isinstance(result.exception, Abort)  # for which the program ends with 130
     assert json.loads(result.stdout)["reason"] == found.reason
+
+
+def test_what_was_found_is_kept_where_an_interrupt_ends_its_shrinking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> Scenario:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.explore.suite.shrink", interrupted)
+    subject = resolve("tests.broken_clients.counts_one_too_few:build")
+    found = explore(subject, examples=100, steps=20, seed=1, save=tmp_path)
+    assert found.interrupted
+    assert found.verdict is Verdict.FAIL
+    assert found.saved_scenario is not None
+    (finding,) = {each.rule for each in run(load(Path(found.saved_scenario)), subject).outcome.findings}
+    assert finding == found.findings[0].rule == "counts-add-up"
