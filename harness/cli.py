@@ -262,7 +262,7 @@ def sweep(
         outlets.tell_where(screen, save, report.saved_scenarios)
         notes = {"runs made": str(report.runs_made), "places": str(report.placements)}
         outlets.draw_saved(html, screen, report, under_test, report.saved_scenarios, notes)
-        outlets.finish(screen, report, json_file)
+        outlets.finish(screen, report, json_file, then=click.Abort() if found.interrupted else None)
 
 
 @cli.command(cls=WithCommand)

@@ -47,6 +47,7 @@ class Story:
         self._prunes = prunes
         self._merged = 0  # placements in runs that are one with a run that is extended
         self._same_reaction = 0  # the same, of this level and those before
+        self._reasons_before = 0  # placements that were pruned for a reason, on the levels before
         self._same_story = 0  # placements for which another story's stand
         self._level = 0
         self._frontier: list[Run] = []
@@ -71,12 +72,13 @@ class Story:
         self._merged = 0
 
     def end_level(self, *, is_whole: bool) -> None:
-        """Count what was not run on this level: pruned if all was that had to be, else not made."""
+        """Count what was not run on this level: as pruned if all was that had to be, else where there is a reason."""
         rest = self.placements - self.runs_made - self.pruned - self.not_made
-        if is_whole:
-            self.pruned += rest
-        else:
-            self.not_made += rest
+        reasons = self._same_reaction + self.precedents.followed + self.precedents.idle
+        pruned = rest if is_whole else reasons - self._reasons_before
+        self._reasons_before = reasons
+        self.pruned += pruned
+        self.not_made += rest - pruned
 
     def first_wave(self) -> Iterator[Wanted]:
         """The runs of this level whose last fault strikes once, and those that have no such run to follow from."""

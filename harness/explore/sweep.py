@@ -73,6 +73,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     findings: tuple[Finding, ...]
     saved_scenarios: tuple[str, ...]
+    interrupted: bool = False
 
 
 def sweep(
@@ -88,7 +89,7 @@ def sweep(
     save: Path | None = None,
     tell: Tell = lambda what, done, total: None,  # noqa: ARG005
 ) -> Sweep:
-    """Sweep scenarios.
+    """Sweep scenarios. An interrupt ends that, with what was found until then; it is saved as it was found.
 
     Args:
         faults: how many faults at most there are in one run, 1 to :data:`MOST_FAULTS`.
@@ -120,16 +121,18 @@ def sweep(
             else:
                 twins.append((story, first))
         budget = _Budget(most_runs)
-        for level in range(1, faults + 1):
-            _sweep_level(hands, stories, level, budget, tell)
+        interrupted = any(_sweep_level(hands, stories, level, budget, tell) for level in range(1, faults + 1))
         for twin, first in twins:
             twin.stand_behind(first)
-            _audit(hands, twin)
+            if not interrupted:
+                _audit(hands, twin)
         stories = sorted([*stories, *(twin for twin, _ in twins)], key=lambda story: story.number)
-        shrunk = list(_shrunk(hands, stories))
-    saved = [write(_named(scenario, finding), save) for scenario, finding in shrunk] if save is not None else []
-    findings = tuple(finding for _, finding in shrunk)
-    verdict, reason = _verdict(stories, findings)
+        found = list(_as_found(stories))
+        if not interrupted:
+            found = [_shrunk(hands, *each) for each in found]
+    saved = [write(_named(scenario, finding), save) for scenario, finding in found] if save is not None else []
+    findings = tuple(finding for _, finding in found)
+    verdict, reason = _verdict(stories, findings, interrupted=interrupted)
     return Sweep(
         verdict=verdict,
         reason=reason,
@@ -138,6 +141,7 @@ def sweep(
         seconds=round(time.perf_counter() - began, 3),
         findings=findings,
         saved_scenarios=tuple(str(path) for path in saved),
+        interrupted=interrupted,
     )
 
 
@@ -156,12 +160,26 @@ class _Budget:
         return made, {each.story.number for each in left}
 
 
-def _sweep_level(hands: Crew, stories: Sequence[Story], level: int, budget: _Budget, tell: Tell) -> None:
-    """Make every run with so many faults: first where the last one strikes once, then where faults last. A run that
-    another one may stand for waits until that one is made.
-    """
+def _sweep_level(hands: Crew, stories: Sequence[Story], level: int, budget: _Budget, tell: Tell) -> bool:
+    """Make every run with so many faults, and audit what was pruned. Return whether that was interrupted."""
     for story in stories:
         story.next_level()
+    try:
+        cut = _make_level(hands, stories, level, budget, tell)
+        for story in stories:
+            story.end_level(is_whole=story.number not in cut)
+            _audit(hands, story)
+    except KeyboardInterrupt:
+        for story in stories:
+            story.end_level(is_whole=False)
+        return True
+    return False
+
+
+def _make_level(hands: Crew, stories: Sequence[Story], level: int, budget: _Budget, tell: Tell) -> set[int]:
+    """Make the runs: first where the last fault strikes once, then where faults last. A run that another one may stand
+    for waits until that one is made. Return the stories of which some were not made.
+    """
     pending = [wanted for story in stories for wanted in story.first_wave()]
     planned: set[tuple[int, tuple[Placement, ...]]] = set()
     cut: set[int] = set()
@@ -184,9 +202,7 @@ def _sweep_level(hands: Crew, stories: Sequence[Story], level: int, budget: _Bud
             done += 1
             tell(what, done, total)
         pending = waiting + longer
-    for story in stories:
-        story.end_level(is_whole=story.number not in cut)
-        _audit(hands, story)
+    return cut
 
 
 def _without_precedent(pending: Iterable[Wanted]) -> tuple[list[Wanted], list[Wanted]]:
@@ -242,20 +258,23 @@ def _without_faults(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"faults": (), "steps": steps, "ends": {}, "jobs": {}})
 
 
-def _shrunk(hands: Crew, stories: Iterable[Story]) -> Iterator[tuple[Scenario, Finding]]:
-    """For each rule that broke, the first of the runs with the fewest faults in which it did, shrunk."""
-    first: dict[str, tuple[Story, tuple[Placement, ...]]] = {}
+def _as_found(stories: Iterable[Story]) -> Iterator[tuple[Scenario, Finding]]:
+    """For each rule that broke, the first of the runs with the fewest faults in which it did."""
+    first: dict[str, tuple[Story, tuple[Placement, ...], Finding]] = {}
     for story in stories:
         for placements, finding in story.broken:
             known = first.get(finding.rule)
             if known is None or len(placements) < len(known[1]):
-                first[finding.rule] = (story, placements)
+                first[finding.rule] = (story, placements, finding)
+    for _, (story, placements, finding) in sorted(first.items()):
+        yield stage(story.scenario, placements), finding
 
-    for rule, (story, placements) in sorted(first.items()):
-        least = shrink(stage(story.scenario, placements), partial(_breaks, hands, rule))
-        breach = _breach(hands, rule, least)
-        assert breach is not None, "shrinking keeps to the rule"
-        yield least, breach
+
+def _shrunk(hands: Crew, scenario: Scenario, finding: Finding) -> tuple[Scenario, Finding]:
+    least = shrink(scenario, partial(_breaks, hands, finding.rule))
+    breach = _breach(hands, finding.rule, least)
+    assert breach is not None, "shrinking keeps to the rule"
+    return least, breach
 
 
 def _breach(hands: Crew, rule: str, scenario: Scenario) -> Finding | None:
@@ -270,11 +289,13 @@ def _named(scenario: Scenario, finding: Finding) -> Scenario:
     return scenario.model_copy(update={"name": f"swept-{finding.rule}", "summary": finding.message})
 
 
-def _verdict(stories: Sequence[Story], findings: tuple[Finding, ...]) -> tuple[Verdict, str]:
+def _verdict(stories: Sequence[Story], findings: tuple[Finding, ...], *, interrupted: bool) -> tuple[Verdict, str]:
     doubts = [f"{story.scenario.name}: {doubt}" for story in stories for doubt in story.doubts[:1]]
     doubts += [f"{story.scenario.name}: no fault could be placed" for story in stories if not story.placements]
     if not stories:
         doubts.append("no story was swept")
+    if interrupted:
+        doubts.append(f"interrupted after {sum(story.runs_made for story in stories)} runs")
     verdict, reason = decide(findings=findings, doubts=doubts)
     if verdict is not Verdict.PASS:
         return verdict, reason

@@ -49,6 +49,34 @@ def test_a_limit_on_runs_is_kept_and_what_it_left_is_counted() -> None:
     assert "not made" in found.reason
 
 
+def test_what_was_pruned_before_a_limit_was_reached_keeps_its_reason() -> None:
+    (story,) = sweep(resolve(), [BRIEF], faults=2, most_runs=150, cores=1).stories
+    reasons = story.same_reaction + story.same_situation + story.nothing_to_strike
+    assert story.not_made > 0
+    assert story.same_reaction > 0
+    assert reasons <= story.pruned
+    assert story.placements == story.pruned + story.runs_made + story.not_made
+
+
+def test_an_interrupted_sweep_tells_what_it_has_found(tmp_path: Path) -> None:
+    def interrupts(_what: str, done: int, _total: int) -> None:
+        if done == 90:
+            raise KeyboardInterrupt
+
+    subject = resolve("tests.broken_clients.new_token_per_retry:build")
+    found = sweep(subject, [BRIEF], cores=1, save=tmp_path, tell=interrupts)
+    assert found.interrupted
+    assert found.verdict is Verdict.FAIL
+    assert found.stories[0].not_made > 0
+    for saved in found.saved_scenarios:
+        assert run(load(saved), subject).outcome.findings
+    assert tmp_path / "swept-one-job-per-operation.yaml" in map(Path, found.saved_scenarios)
+
+    sound = sweep(resolve(), [BRIEF], cores=1, tell=interrupts)
+    assert sound.verdict is Verdict.UNKNOWN
+    assert "interrupted after 90 runs" in sound.reason
+
+
 @pytest.mark.parametrize(
     ("broken", "rule"),
     [("new_token_per_retry", "one-job-per-operation"), ("sends_before_recording", "record-before-request")],
