@@ -63,6 +63,12 @@ def came_inside(story: Story, *faults: str) -> Story:
     return story.under(result={"kind": "inline"}).create().moved("succeeded").poll("succeeded", faults=faults)
 
 
+def looked_up_inside(story: Story) -> Story:
+    """A look-up finds the job when it has succeeded, and its result is inside."""
+    found = {"status": 200, "job": "job-1", "canonical_state": "succeeded"}
+    return story.under(result={"kind": "inline"}).lost().moved("succeeded").call(Endpoint.LOOKUP, answer=found, at=2)
+
+
 def asked_for_silence(story: Story, seconds: float) -> Story:
     """The create is answered 503, with a Retry-After."""
     return story.told("submit").create(status=503, job=None, retry_after=seconds)
@@ -207,6 +213,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "the result deadline was near",
         lambda s: missed(s, status=500).claimed("result_unavailable", at=13),
         lambda s: missed(s, status=500).claimed("result_unavailable", at=12),
+    ),
+    (
+        "finished-result-not-lost",
+        "only a look-up brought the result with it, and no status read did",
+        lambda s: looked_up_inside(s).claimed("result_timed_out"),
+        lambda s: looked_up_inside(s).poll("succeeded").claimed("result_timed_out"),
     ),
     (
         "finished-result-not-lost",
