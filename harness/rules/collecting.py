@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fake_provider.contract import ResultKind
-from fake_provider.facts import Endpoint
+from fake_provider.facts import Endpoint, Fate
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import Exchange, Job, Operation
@@ -254,6 +254,103 @@ class OneTimeResultReadOnce(Rule):
                 before.ended,
                 exchange.sent,
             )
+
+
+USUAL_FAULTS: Final = frozenset(
+    {
+        "answer_cut",
+        "answer_lost",
+        "connection_reset",
+        "request_lost",
+        "result_expired",
+        "retry_after",
+        "server_error",
+        "slow_answer",
+        "too_many_requests",
+    }
+)
+"""What happens to every client that fetches results, and says nothing of the result as such."""
+
+ASKED_FOR_ONCE: Final = frozenset({ResultKind.INLINE, ResultKind.ONE_TIME})
+"""Results that are not there to be fetched, or may be gone with an answer that got lost."""
+
+FEWEST_TRIES: Final = 3
+"""After so many result reads a client may have tried enough, by its own lights."""
+
+
+@rule(id="result-unavailable-only-if-gone", requirement="W7.6", needs=Needs.REPORT)
+class ResultUnavailableOnlyIfGone(Rule):
+    """``result_unavailable`` is recorded or claimed only after the retrieval has failed for good.
+
+    One answer that got lost, one 503, one address that has expired where the job's status holds a new one: the result
+    is there, and waits for nobody but the client. Judged where fewer than three result reads were made, nothing but the
+    usual happened to the operation, nobody was interrupted, and the result deadline leaves time for one try more.
+    """
+
+    reaching = frozenset({"result_unavailable"})
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before != fact.after == "result_unavailable":
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        if fact.state == "result_unavailable":
+            yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        world, operation = self.world, self.world.operation(name)
+        reads = operation.calls.get(Endpoint.RESULT, [])
+        calls = [each for calls in operation.calls.values() for each in calls]
+        interrupted = world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values())
+        told = operation.cancels or operation.decided or operation.changed or operation.asked
+        odd = operation.elsewhere or any(not USUAL_FAULTS.issuperset(each.faults) for each in calls)
+        if interrupted or told or odd or "succeeded" not in operation.shown:
+            return
+        if world.contract.result.kind in ASKED_FOR_ONCE or operation.terminal_read is None:
+            return
+        self.judged += 1
+        why = self._why_not_gone(operation, reads)
+        if why is None or not self._has_time(entry, operation) or not self.first_time(name):
+            return
+        yield self.finding(
+            f"{said} result_unavailable for {name} {at(entry)}, but {why}. Try again, with a new address where the old "
+            "one has expired, until the deadline passes or the provider says that the result is gone.",
+            *((each.sent for each in reads) if reads else (operation.terminal_read.ended,)),
+            entry,
+        )
+
+    def _why_not_gone(self, operation: Operation, reads: list[Exchange]) -> str | None:
+        if not reads:
+            return "no result was ever asked for"
+        last = reads[-1]
+        if self._has_expired(last):
+            first = next(each for each in reads if self._has_expired(each))
+            asked = any(each.sent.seq > first.sent.seq for each in operation.calls.get(Endpoint.STATUS, ()))
+            told = "its address had expired, and the job was not read again for a new one"
+            return None if asked else f"{sent(last)} was {answered(last)}: {told}"
+        if len(reads) >= FEWEST_TRIES or not self._is_passing(last):
+            return None
+        return f"it was asked for no more than {len(reads)} times, and {sent(last)} was {answered(last)}"
+
+    def _has_expired(self, read: Exchange) -> bool:
+        links = self.world.contract.result.kind is ResultKind.SIGNED_URL
+        return links and read.answer is not None and read.answer.problem == "link_expired"
+
+    @staticmethod
+    def _is_passing(read: Exchange) -> bool:
+        """Whether what came of a read says nothing of the next one."""
+        status = read.status
+        if read.answer is None or read.answer.fate is not Fate.DELIVERED or status is None:
+            return True
+        return status >= 500 or status in {408, 425, 429}
+
+    def _has_time(self, entry: Entry, operation: Operation) -> bool:
+        world, began = self.world, operation.submitted
+        deadline_s = world.timing.get("result_deadline_s")
+        if began is None or deadline_s is None or operation.held_until > entry.at:
+            return False
+        one_try_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1))
+        return entry.at + one_try_s + world.time("request_timeout_s", 1) < began.at + deadline_s
 
 
 @rule(id="finished-result-not-lost", requirement="W7.1", needs=Needs.REPORT)

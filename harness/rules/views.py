@@ -24,6 +24,7 @@ __all__ = [
     "is_ambiguous",
     "is_key_conflict",
     "is_rejection",
+    "settles",
 ]
 
 TERMINAL_STATES: Final = frozenset({"succeeded", "failed", "cancelled"})
@@ -197,6 +198,17 @@ def is_key_conflict(exchange: Exchange) -> bool:
     token, and nothing was said of this request.
     """
     return exchange.maybe_read and exchange.answer is not None and exchange.answer.problem == "idempotency_key_reused"
+
+
+def settles(operation: Operation, create: Exchange) -> bool:
+    """Whether a rejection of a create leaves no doubt that the operation has no job: it speaks of the request itself,
+    or no attempt before it is open. A 404 or 403 of a later attempt says nothing of what an earlier one did.
+    """
+    if create.status in JUDGES_THE_REQUEST:
+        return True
+    since = max((known.seq for known in (operation.decided, operation.absent) if known is not None), default=-1)
+    before = (each for each in operation.creates() if since < each.sent.seq < create.sent.seq)
+    return not any(is_ambiguous(each) for each in before)
 
 
 def is_rejection(exchange: Exchange) -> bool:
