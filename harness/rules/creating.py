@@ -304,7 +304,8 @@ class ChangedSubmitRefused(Rule):
             changed = operation.changed
             if changed is None or not isinstance(changed.fact, Commanded):
                 continue
-            refused = operation.refused is not None and operation.refused.seq > changed.seq
+            refusal = operation.refusals.get("submit")
+            refused = refusal is not None and refusal.seq > changed.seq
             if not refused and not self.world.undisturbed(changed.fact.worker, changed):
                 continue
             self.judged += 1

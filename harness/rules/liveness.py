@@ -114,7 +114,7 @@ class EveryOperationIsClaimed(Rule):
 
     def _judge_unsent(self, operation: Operation) -> Iterator[Finding]:
         told, ended = operation.submitted, self.world.ended
-        if told is None or ended is None or not isinstance(told.fact, Commanded) or operation.refused is not None:
+        if told is None or ended is None or not isinstance(told.fact, Commanded) or "submit" in operation.refusals:
             return
         worker = told.fact.worker
         if not self.world.lasted(told, worker) or ended.at < due_at(self.world, operation):

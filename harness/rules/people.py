@@ -55,7 +55,8 @@ class CommandObeyed(Rule):
     def had_to_act(self, operation: Operation, command: Entry) -> bool:
         """Whether whoever was told had to do something about it by the end."""
         world, ended = self.world, self.world.ended
-        refused = operation.refused is not None and operation.refused.seq > command.seq
+        refusal = operation.refusals.get(command.fact.command) if isinstance(command.fact, Commanded) else None
+        refused = refusal is not None and refusal.seq > command.seq
         disturbed = any(worker.cut_after(command.seq) is not None for worker in world.workers.values())
         if ended is None or refused or disturbed or world.clocks_were_set:
             return False

@@ -137,7 +137,7 @@ class Operation(msgspec.Struct):
     submitted: Entry | None = None
     changed: Entry | None = None  # the first submit of another request under this id
     cancels: list[Entry] = []  # cancel commands
-    refused: Entry | None = None  # the last command that the client would not take
+    refusals: dict[str, Entry] = {}  # by command: the last that the client would not take
     asked: Entry | None = None  # the last command to look again, or the last decision: a person said to go on
     decisions: list[Entry] = []  # of people, who answer for where the operation goes on from there
     calls: dict[Endpoint, list[Exchange]] = {}

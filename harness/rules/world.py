@@ -254,7 +254,7 @@ class World:
 
     def _command_refused(self, entry: Entry, fact: CommandRefused) -> None:
         operation = self.operation(fact.operation)
-        operation.refused = entry
+        operation.refusals[fact.command] = entry
         if fact.command == "cancel" and operation.cancels:
             operation.cancels.pop()  # it will not be acted upon, and the person knows
         elif fact.command == "decide" and operation.decisions:
