@@ -27,6 +27,7 @@ UNSEEN: Final[Mapping[str, str]] = MappingProxyType(
         "stop-command-acted-upon": "whether somebody told the client to cancel",
         "observation-continues-after-cancel": "how long the client is meant to go on",
         "changed-request-is-new-operation": "which request the client was given",
+        "job-is-what-was-asked-for": "which request the client was given",
         "lease-taken-over": "which of the client's workers live",
     }
 )
@@ -41,6 +42,7 @@ TIMED: Final = frozenset(
         "obeys-retry-after",
         "one-observer-per-job",
         "restart-continues-schedule",
+        "waits-are-capped",
         "webhook-out-of-time-refused",
     }
 )
