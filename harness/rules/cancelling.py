@@ -6,7 +6,7 @@ from fake_provider.contract import CancelEffect
 from fake_provider.facts import Endpoint, Fate
 from harness.history import Claimed, Commanded, Entry
 from harness.rules.creating import NoteBeforeRequest
-from harness.rules.observing import DeadlineClaim
+from harness.rules.observing import POLLS, DeadlineClaim
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
@@ -313,10 +313,11 @@ class NoPollAfterCancelDeadline(Rule):
     """After the cancel deadline a job whose cancel was accepted is not polled any more.
 
     Then it is ``cancellation_unconfirmed``, and a person is told. Counted from the last stop command or cancel call.
-    One last read at the deadline is allowed; a webhook or a person's command allows one read.
+    One last read at the deadline is allowed; a webhook or a person's command allows one read. To look a known job up is
+    to poll it, too.
     """
 
-    endpoints = frozenset({Endpoint.STATUS})
+    endpoints = POLLS
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -327,6 +328,8 @@ class NoPollAfterCancelDeadline(Rule):
         cancels = [each for each in operation.calls.get(Endpoint.CANCEL, ()) if each.ended is not None]
         deadline_s = world.timing.get("cancel_deadline_s")
         if deadline_s is None or operation.terminal_read is not None or not any(map(self._is_accepted, cancels)):
+            return
+        if not world.observes(exchange):
             return
         told = [each for each in (*operation.cancels, operation.asked, operation.decided) if each is not None]
         began = max(*(each.ended.at for each in cancels if each.ended is not None), *map(world.taken_up_at, told), 0.0)

@@ -149,10 +149,11 @@ class BacksOff(Rule):
     Either no gap is shorter than the first delay the client was configured with, less the jitter, and the longest so
     far doubles at least every fourth read up to the cap. Or the gaps look as full jitter draws them, evenly between
     nothing and a bound that doubles: then no single gap tells anything, and all of them together must be more likely
-    than once in a million. A change in what is answered, a takeover, a webhook or a command begins it anew.
+    than once in a million. A change in what is answered, a takeover, a webhook or a command begins it anew. To look a
+    known job up is to read its status, too.
     """
 
-    endpoints = STATUS
+    endpoints = frozenset({Endpoint.STATUS, Endpoint.LOOKUP})
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -168,7 +169,8 @@ class BacksOff(Rule):
             or shortest_s is None
             or gap.hinted_s is not None
             or gap.reader is not Reader.SAME
-            or gap.giver.request.endpoint is not Endpoint.STATUS
+            or gap.giver.request.endpoint is not exchange.request.endpoint
+            or not self.world.observes(gap.giver)
         ):
             self._reads.pop(name, None)
             return

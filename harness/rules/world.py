@@ -129,6 +129,16 @@ class World:
                     return job, exchange
         return None
 
+    def observes(self, exchange: Exchange) -> bool:
+        """Whether a call asks how a known job is doing: a status read, or a look-up by who surely knew the job by then
+        and asks for its state in another way.
+        """
+        if exchange.request.endpoint is Endpoint.STATUS:
+            return True
+        operation = self.operation(exchange.operation or "")
+        known = self.known_job(operation, by=exchange.request.worker)
+        return known is not None and known[1].ended is not None and known[1].ended.seq < exchange.sent.seq
+
     def worker(self, name: str) -> Worker:
         known = self.workers.get(name)
         if known is None:
@@ -321,6 +331,8 @@ class World:
             operation.schedule = exchange
             if exchange.licence is not None and not self._on_its_way(exchange, exchange.licence, before):
                 operation.licence = None
+        elif fact.endpoint is Endpoint.LOOKUP:
+            exchange.licence = operation.licence  # which is not used up: a status read may follow
 
     def _as_meant(self, fact: RequestSent, name: str | None) -> str | None:
         """Whose call it is when it names the job of one operation and bears the trace of another, to which the
