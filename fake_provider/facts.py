@@ -50,8 +50,8 @@ def credential_digest(authorization: str) -> str:
 
 
 def asked_digest(request: Mapping[str, Any]) -> str | None:
-    """Return what a fact holds of what a job is to do (the fields ``kind`` and ``parameters``): equal for what means the
-    same, however it is written. None where it is nested too deeply to be compared.
+    """Return what a fact holds of what a job is to do (the fields ``kind`` and ``parameters``): equal for what means
+    the same, however it is written. None where it is nested too deeply to be compared.
     """
     try:
         meant = _by_value([request.get("kind"), request.get("parameters") or {}])

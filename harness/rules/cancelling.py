@@ -251,6 +251,50 @@ class StopCommandActedUpon(Rule):
         return any(isinstance(entry.fact, Claimed) and entry.fact.state == state for entry in operation.claims.values())
 
 
+@rule(id="nothing-begun-after-a-stop", requirement="W6.3", needs=Needs.WIRE)
+class NothingBegunAfterAStop(Rule):
+    """Where there is no job when a stop command comes, none is created afterwards.
+
+    Nothing was sent yet, or an authoritative look-up has found nothing since: what is sent now is no re-send of
+    anything but new work that somebody has asked not to be done. Judged where the command, and then the look-up, left
+    the client as much time as acting may take, and where nobody was interrupted or decided otherwise.
+    """
+
+    endpoints = frozenset({Endpoint.CREATE})
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        world, operation = self.world, self.world.operation(exchange.operation or "")
+        if not operation.cancels or operation.decided is not None:
+            return
+        command, asked = operation.cancels[0], exchange.sent
+        if exchange.previous is not None:
+            absent = operation.absent
+            looked_up = operation.calls.get(Endpoint.LOOKUP, ())
+            proof = next((each for each in looked_up if absent is not None and each.ended is absent), None)
+            if proof is None or proof.sent.seq < exchange.previous.sent.seq:
+                return  # a job may exist: it is to be found, and stopped then
+            asked = proof.sent
+        if any(worker.cut_after(command.seq) is not None for worker in world.workers.values()):
+            return
+        self.judged += 1
+        if asked.at <= world.taken_up_at(command) + world.longest_wait_s + world.fell_behind_s(command):
+            return
+        known = "nothing had been sent" if asked is exchange.sent else f"the look-up {at(asked)} found no job"
+        yield self.finding(
+            f"{sent(exchange)} begins {operation.id}, which was to be stopped {at(command)}; {known}. Send nothing "
+            "more: withdraw the operation, or ask a person.",
+            command,
+            asked,
+            exchange.sent,
+        )
+
+    def at_end(self) -> Iterator[Finding]:
+        for operation in self.world.operations.values():
+            known = not operation.creates() or operation.absent is not None
+            self.judged += bool(operation.cancels) and known
+        return iter(())
+
+
 @rule(id="observation-continues-after-cancel", requirement="W6.2", needs=Needs.WIRE)
 class ObservationContinuesAfterCancel(Rule):
     """After a cancel call that was accepted, not confirmed, the job is observed on.

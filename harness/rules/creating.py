@@ -283,9 +283,9 @@ class JobIsWhatWasAskedFor(Rule):
         self.judged += 1
         if asked != wanted and self.first_time(operation.id):
             yield self.finding(
-                f"{sent(exchange)} for {operation.id} asks for another job than was submitted {at(submitted)}: its kind "
-                f"or parameters ({asked}) are not those of the submit ({wanted}). Store the request as it was given, "
-                "and send that.",
+                f"{sent(exchange)} for {operation.id} asks for another job than was submitted {at(submitted)}: its "
+                f"kind or parameters ({asked}) are not those of the submit ({wanted}). Store the request as it was "
+                "given, and send that.",
                 submitted,
                 exchange.sent,
             )

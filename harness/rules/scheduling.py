@@ -289,8 +289,8 @@ class WaitsAreCapped(Rule):
             return
         yield self.finding(
             f"{sent(exchange)} for {exchange.operation} leaves {seconds(wait_s)} after {sent(giver)} was "
-            f"{answered(giver)}, with nothing wrong; the cap of the back-off is {seconds(cap_s)}. Let the waits grow up "
-            "to the cap and no further.",
+            f"{answered(giver)}, with nothing wrong; the cap of the back-off is {seconds(cap_s)}. Let the waits grow "
+            "up to the cap and no further.",
             giver.ended,
             exchange.sent,
         )

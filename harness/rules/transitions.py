@@ -189,6 +189,42 @@ class NoCallAtRest(Rule):
         return iter(())
 
 
+@rule(id="claimed-rest-is-kept", requirement="W5.1", needs=Needs.REPORT)
+class ClaimedRestIsKept(Rule):
+    """A worker that claims an operation to be final, or to wait for a person, sends nothing more for it.
+
+    Whoever was told so looks into it, or has gone on to something else. Only a person's command, or a webhook, brings
+    it back. Judged by what one worker said and then did, undisturbed in between. (What is on record ``no-call-at-rest``
+    judges.)
+    """
+
+    def on_claimed(self, _entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        self.judged += fact.state in FINAL or fact.state in WAITING_FOR_A_PERSON
+        return iter(())
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        worker, operation = exchange.request.worker, self.world.operation(exchange.operation or "")
+        said = operation.claims.get(worker)
+        if said is None or not isinstance(said.fact, Claimed):
+            return
+        state = said.fact.state
+        if state not in FINAL and state not in WAITING_FOR_A_PERSON:
+            return
+        commands = [operation.asked, operation.submitted_again, *operation.cancels[-1:]]
+        spoken = any(each is not None and each.seq > said.seq for each in commands)
+        told = exchange.licence is not None or operation.licence is not None
+        late = exchange.sent.at > said.at + self.world.settle_s + self.world.slack_s
+        if spoken or told or not late or not self.world.undisturbed(worker, said):
+            return
+        if self.first_time(operation.id, state):
+            yield self.finding(
+                f"{sent(exchange)} goes out for {operation.id}, which {worker} claimed to be {state} {at(said)}, and "
+                "nobody has said anything since. At rest nothing is done until someone acts.",
+                said,
+                exchange.sent,
+            )
+
+
 @rule(id="claims-match-history", requirement="W5.4", needs=Needs.HISTORY)
 class ClaimsMatchHistory(Rule):
     """What a client claims when it is asked is what its last history entry says.
@@ -334,8 +370,8 @@ class EndThatWasReadIsClaimed(Rule):
         self.judged += 1
         if fact.state not in {state, "human_decision_required"} and self.first_time(fact.operation):
             yield self.finding(
-                f"{fact.worker} claims {fact.operation} to be {fact.state} {at(entry)}, although {sent(read)} had shown "
-                f"that its job was {state}. Record the end that was read, whichever it is.",
+                f"{fact.worker} claims {fact.operation} to be {fact.state} {at(entry)}, although {sent(read)} had "
+                f"shown that its job was {state}. Record the end that was read, whichever it is.",
                 read.ended,
                 entry,
             )

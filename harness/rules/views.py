@@ -135,6 +135,7 @@ class Operation(msgspec.Struct):
 
     id: str
     submitted: Entry | None = None
+    submitted_again: Entry | None = None  # the last time that it was, unchanged
     changed: Entry | None = None  # the first submit of another request under this id
     cancels: list[Entry] = []  # cancel commands
     refusals: dict[str, Entry] = {}  # by command: the last that the client would not take

@@ -247,6 +247,8 @@ class World:
                 operation.changed = operation.changed or entry
             elif operation.submitted is None:
                 operation.submitted = entry
+            else:
+                operation.submitted_again = entry
             return
         if not self.worker(fact.worker).running:
             self.told_while_stopped.setdefault(fact.worker, []).append(fact)

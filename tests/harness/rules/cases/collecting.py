@@ -118,4 +118,37 @@ CASES = [
         just_holds=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 5).fetch(at=1.225),
         breaks=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 5).fetch(),
     ),
+    Case(
+        "result-unavailable-only-if-gone",
+        nothing=lambda s: s.told("submit").create().poll("succeeded", at=1).claimed("result_validation_failed"),
+        holds=lambda s: (
+            s.told("submit").create().poll("succeeded", at=1).fetch(status=410).claimed("result_unavailable", at=2)
+        ),
+        # Three tries may be enough.
+        just_holds=lambda s: (
+            s.told("submit")
+            .create()
+            .poll("succeeded", at=1)
+            .fetch(status=503)
+            .fetch(status=503, at=2)
+            .fetch(status=503, at=3)
+            .claimed("result_unavailable", at=4)
+        ),
+        breaks=lambda s: (
+            s.told("submit")
+            .create()
+            .poll("succeeded", at=1)
+            .fetch(status=503)
+            .fetch(status=503, at=2)
+            .claimed("result_unavailable", at=3)
+        ),
+    ),
+    Case(
+        "credential-in-its-header-alone",
+        nothing=lambda s: s.claimed("withdrawn", job=None),
+        holds=lambda s: s.create().poll(at=1).elsewhere(credential=None),
+        # A second header for the same key, between the client and the provider.
+        just_holds=lambda s: s.create().poll(at=1, exposed=("header x-api-key",)),
+        breaks=lambda s: s.create().poll(at=1, exposed=("query",)),
+    ),
 ]
