@@ -264,9 +264,12 @@ class NothingBegunAfterAStop(Rule):
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         world, operation = self.world, self.world.operation(exchange.operation or "")
-        if not operation.cancels or operation.decided is not None:
+        command, asked = (
+            next((each for each in operation.cancels if each.seq not in world.unheard), None),
+            exchange.sent,
+        )
+        if command is None or operation.decided is not None:
             return
-        command, asked = operation.cancels[0], exchange.sent
         if exchange.previous is not None:
             absent = operation.absent
             looked_up = operation.calls.get(Endpoint.LOOKUP, ())

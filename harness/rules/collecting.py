@@ -282,9 +282,10 @@ FEWEST_TRIES: Final = 3
 class ResultUnavailableOnlyIfGone(Rule):
     """``result_unavailable`` is recorded or claimed only after the retrieval has failed for good.
 
-    One answer that got lost, one 503, one address that has expired where the job's status holds a new one: the result
-    is there, and waits for nobody but the client. Judged where fewer than three result reads were made, nothing but the
-    usual happened to the operation, nobody was interrupted, and the result deadline leaves time for one try more.
+    One answer that got lost, one 503, one address that has expired where the job's status holds a new one, an address
+    that was made up: the result is there, and waits for nobody but the client. Judged where fewer than three result
+    reads were made (or the address was the client's fault), nothing but the usual happened to the operation, nobody was
+    interrupted, and the result deadline leaves time for one try more.
     """
 
     reaching = frozenset({"result_unavailable"})
@@ -323,6 +324,8 @@ class ResultUnavailableOnlyIfGone(Rule):
         if not reads:
             return "no result was ever asked for"
         last = reads[-1]
+        if last.answer is not None and last.answer.problem == "link_invalid" and not last.faults:
+            return f"{sent(last)} was {answered(last)}: it went to an address that no answer had given"
         if self._has_expired(last):
             first = next(each for each in reads if self._has_expired(each))
             asked = any(each.sent.seq > first.sent.seq for each in operation.calls.get(Endpoint.STATUS, ()))

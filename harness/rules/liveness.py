@@ -117,7 +117,11 @@ class EveryOperationIsClaimed(Rule):
         if told is None or ended is None or not isinstance(told.fact, Commanded) or "submit" in operation.refusals:
             return
         worker = told.fact.worker
-        if not self.world.lasted(told, worker) or ended.at < due_at(self.world, operation):
+        if (
+            told.seq in self.world.unheard
+            or not self.world.lasted(told, worker)
+            or ended.at < due_at(self.world, operation)
+        ):
             return
         self.judged += 1
         if not operation.claims:

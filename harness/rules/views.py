@@ -79,7 +79,7 @@ class Exchange(msgspec.Struct):
     in_hand: bool = False  # delivered, to a worker that was running at that moment
     previous: "Exchange | None" = None  # the call of this kind for this operation before this one
     schedule: "Exchange | None" = None  # status only: the answer that said when this read is due
-    licence: Entry | None = None  # status and look-up only: what happened since that allows an early read
+    licence: Entry | None = None  # status, and look-up of a known job: what happened since that allows an early one
     result: ResultRead | None = None  # result only: what the provider served
     stray: bool = False  # it belongs to no operation, or not surely to one, or went to another origin
     faults: tuple[str, ...] = ()  # the kinds that struck it

@@ -86,6 +86,7 @@ class World:
         self.shared_ids: set[str] = set()  # job ids that serve more than one job
         self.blurred: set[str] = set()  # operations of such jobs: what is said or read of them may be meant for another
         self.told_while_stopped: dict[str, list[Commanded]] = {}  # by worker: it takes them up when it is resumed
+        self.unheard: set[int] = set()  # commands to a worker that did not run: it may never come to hear them
         self.clocks_were_set = False
         self.notes_history = False
         self.notes_leases = False
@@ -242,6 +243,8 @@ class World:
 
     def _commanded(self, entry: Entry, fact: Commanded) -> None:
         operation = self.operation(fact.operation)
+        if not self.worker(fact.worker).running:
+            self.unheard.add(entry.seq)
         if fact.command == "submit":
             if fact.changed:
                 operation.changed = operation.changed or entry
@@ -329,12 +332,11 @@ class World:
         calls.append(exchange)
         before, operation.last_call = operation.last_call, exchange
         if fact.endpoint is Endpoint.STATUS:
-            exchange.schedule, exchange.licence = operation.schedule, operation.licence
-            operation.schedule = exchange
+            exchange.schedule, operation.schedule = operation.schedule, exchange
+        if fact.endpoint is Endpoint.STATUS or (fact.endpoint is Endpoint.LOOKUP and self.observes(exchange)):
+            exchange.licence = operation.licence
             if exchange.licence is not None and not self._on_its_way(exchange, exchange.licence, before):
                 operation.licence = None
-        elif fact.endpoint is Endpoint.LOOKUP:
-            exchange.licence = operation.licence  # which is not used up: a status read may follow
 
     def _as_meant(self, fact: RequestSent, name: str | None) -> str | None:
         """Whose call it is when it names the job of one operation and bears the trace of another, to which the
