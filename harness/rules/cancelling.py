@@ -264,12 +264,10 @@ class NothingBegunAfterAStop(Rule):
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         world, operation = self.world, self.world.operation(exchange.operation or "")
-        command, asked = (
-            next((each for each in operation.cancels if each.seq not in world.unheard), None),
-            exchange.sent,
-        )
-        if command is None or operation.decided is not None:
+        command = next((each for each in operation.cancels if each.seq not in world.unheard), None)
+        if command is None or operation.decided is not None or self._is_wanted_again(operation, command):
             return
+        asked = exchange.sent
         if exchange.previous is not None:
             absent = operation.absent
             looked_up = operation.calls.get(Endpoint.LOOKUP, ())
@@ -290,6 +288,12 @@ class NothingBegunAfterAStop(Rule):
             asked,
             exchange.sent,
         )
+
+    @staticmethod
+    def _is_wanted_again(operation: Operation, command: Entry) -> bool:
+        """Whether the operation was submitted after it was told to stop."""
+        submits = (operation.submitted, operation.submitted_again)
+        return any(each is not None and each.seq > command.seq for each in submits)
 
     def at_end(self) -> Iterator[Finding]:
         for operation in self.world.operations.values():

@@ -739,6 +739,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     ),
     (
         "nothing-begun-after-a-stop",
+        "it was submitted once more since",
+        lambda s: s.told("submit").told("cancel", at=1).told("submit", at=8).create(at=9),
+        lambda s: s.told("submit").told("cancel", at=1).create(at=9),
+    ),
+    (
+        "nothing-begun-after-a-stop",
         "a person decided otherwise since",
         lambda s: s.told("cancel", at=1).told("decide", decided="create_pending", at=8).create(at=9),
         lambda s: s.told("cancel", at=1).create(at=9),
