@@ -24,7 +24,7 @@ class Listing(PlainClient):
         if not offered or method != "GET" or path != f"/v1/jobs/{record.job}" or record.state == "result_collecting":
             return await super()._call(record, method, path, body=body, **headers)
         reference = msgspec.json.decode(record.body)["client_reference"]
-        answer = await super()._call(record, "GET", f"/v1/jobs?client_reference={reference}", **headers)
+        answer = await super()._call(record, "GET", f"/v1/jobs?client_reference={reference}", body=body, **headers)
         if answer is None or answer.status_code != 200:
             return answer
         jobs = sorted(_json(answer).get("jobs", ()), key=lambda job: bool(job["id"] == record.job))
