@@ -27,8 +27,12 @@ class Listing(PlainClient):
         answer = await super()._call(record, "GET", f"/v1/jobs?client_reference={reference}", body=body, **headers)
         if answer is None or answer.status_code != 200:
             return answer
+        # The first is any other job than this one: that is what must be looked into.
         jobs = sorted(_json(answer).get("jobs", ()), key=lambda job: bool(job["id"] == record.job))
-        return httpx2.Response(200, json=jobs[0]) if jobs else None  # any other one is what must be looked into
+        if not jobs:
+            return None
+        asked = {name: answer.headers[name] for name in ("date", "retry-after") if name in answer.headers}
+        return httpx2.Response(200, json=jobs[0], headers=asked)
 
 
 def _fractions(value: Any) -> Any:
