@@ -14,6 +14,7 @@ from fake_provider.lifecycle import JobState
 from fake_provider.wire import Answer
 
 __all__ = [
+    "AnotherJobShown",
     "ChangedBodyAccepted",
     "JobIdReused",
     "NotFoundAfterAccept",
@@ -129,6 +130,30 @@ class StaleRead(Fault):
             state=JobState.QUEUED,
             progress=0 if course.view.progress is not None else None,
             updated_at=job.created_at,
+            result=None,
+            error=None,
+            partial_effects=(),
+        )
+        return True
+
+
+@fault_kind
+class AnotherJobShown(Fault):
+    """A status read is answered with somebody else's job, which has succeeded, as by a cache that mixes two up."""
+
+    strikes_at: ClassVar[Places] = _STATUS
+    kind: Literal["another_job_shown"] = "another_job_shown"
+
+    def strike(self, course: Course) -> bool:
+        view = course.view
+        if view is None:
+            return False
+        stem, last = view.id[:-1], view.id[-1]
+        course.show(
+            id=f"{stem}{'1' if last == '0' else '0'}",
+            operation="somebody-elses",
+            state=JobState.SUCCEEDED,
+            progress=100 if view.progress is not None else None,
             result=None,
             error=None,
             partial_effects=(),

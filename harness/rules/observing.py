@@ -8,7 +8,7 @@ from harness.history import Claimed, Entry, LeaseNoted, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import TERMINAL_STATES, Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
-from harness.rules.world import World
+from harness.rules.world import MISTAKEN, World
 from harness.verdict import Finding
 
 __all__: list[str] = []
@@ -138,7 +138,7 @@ class NoPollAfterTerminal(Rule):
         self._reads: dict[str, int] = {}
 
     def on_answer(self, exchange: Exchange) -> Iterable[Finding]:
-        if not self.world.observes(exchange):
+        if not self.world.observes(exchange) or MISTAKEN in exchange.faults:
             return ()
         name = exchange.operation or ""
         state = exchange.answer and exchange.answer.canonical_state

@@ -47,7 +47,7 @@ from harness.history import (
 )
 from harness.rules.views import TERMINAL_STATES, Exchange, Job, Lease, Operation, Worker
 
-__all__ = ["World"]
+__all__ = ["MISTAKEN", "World"]
 
 CAREFUL: Final = Contract()
 
@@ -57,6 +57,9 @@ it is real."""
 
 GARBLING: Final = frozenset({"html_body", "invalid_json", "wrong_content_type"})
 """Faults that leave it to the client whether an answer says anything: it may have been read, not surely."""
+
+MISTAKEN: Final = "another_job_shown"
+"""A fault by which a status answer is about another job: of the one that was asked for it tells nothing."""
 
 SETTLE_S: Final = {"simulated": 0.0, "patched": 0.0, "process": 0.25}
 """How long a client may take to make an answer durable; a worker that is killed or stopped sooner may have lost it."""
@@ -410,6 +413,8 @@ class World:
     def _read(self, operation: Operation, exchange: Exchange, entry: Entry, fact: AnswerEnded) -> None:
         """What a client that read this answer learned from it."""
         endpoint = fact.endpoint
+        if MISTAKEN in exchange.faults:
+            return
         if fact.canonical_state is not None:
             operation.shown.setdefault(fact.canonical_state, entry)
             known = operation.terminal_read
