@@ -141,10 +141,14 @@ class JobBook:
         self._by_id[alias] = job
         return alias
 
-    def reuse_last_id(self) -> bool:
-        """Give the next job the id of the one created last. Return whether there is one."""
-        self._next_id = self._all[-1].id if self._all else None
-        return self._next_id is not None
+    @property
+    def any_created(self) -> bool:
+        """Whether there is a job at all."""
+        return bool(self._all)
+
+    def reuse_last_id(self) -> None:
+        """Give the next job the id of the one created last. There must be one."""
+        self._next_id = self._all[-1].id
 
     # -- reading all of it -----------------------------------------------------------------------------------------
 

@@ -184,7 +184,7 @@ class Boundary:
             self._store[write] = strikes
         else:
             self._store.pop(write, None)
-        if not strikes or point not in strikes:
+        if strikes is None:
             return _NOTHING
         course = Course(self, Endpoint.STORE, now)
         self.plan.strike(course, strikes, point, exchange=None, worker=worker, operation=operation)
@@ -207,7 +207,7 @@ class Boundary:
             strikes = self.plan.begin(call.endpoint, operation=operation, worker=worker)
         here = _Here(number, worker, operation, strikes, request, copy_of)
 
-        if strikes:
+        if strikes is not None:
             yield from self._pass(course, here, _P.BEFORE_RECEIPT)
             if course.killed or course.fate is not None:
                 yield from self._end(course, here, None)
@@ -215,23 +215,23 @@ class Boundary:
         if isinstance(call, Create) and call.refusal is None:
             yield from self._reserve(call, course)
         try:
-            if strikes:
+            if strikes is not None:
                 yield from self._pass(course, here, _P.RECEIVED)
             if course.fate is not None:
                 yield from self._end(course, here, None)
                 return
-            if strikes or course.now > now:
+            if strikes is not None or course.now > now:
                 self.advance(course.now)
             self._perform(call, course, number)
         finally:
             if isinstance(call, Create) and course.ticket is not None:
                 self.provider.keys.release(call, course.ticket)
-        if strikes:
+        if strikes is not None:
             yield from self._pass(course, here, _P.COMMITTED)
         answer = self._write(call, course, number)
-        if strikes and _P.ANSWERING in strikes and course.is_heard:
+        if strikes is not None and _P.ANSWERING in strikes.at and course.is_heard:
             course.now = yield Begin(answer)
-        if strikes:
+        if strikes is not None:
             yield from self._pass(course, here, _P.ANSWERING)
         yield from self._end(course, here, answer)
 
@@ -359,13 +359,12 @@ class Boundary:
                 from_fault=told.from_fault,
             )
         )
-        if here.strikes and send.fate is Fate.DELIVERED:
+        if here.strikes is not None and send.fate is Fate.DELIVERED:
             yield from self._pass(course, here, _P.DELIVERED)
 
     def _pass(self, course: Course, here: "_Here", point: CommitPoint) -> Exchange:
         """Pass one commit point: let the faults strike, and bring about what acts at once."""
-        if here.strikes is None or point not in here.strikes:
-            return
+        assert here.strikes is not None
         was_killed, course.delay_s, course.copies = course.killed, 0.0, 0
         course.stops.clear()
         course.clock_ahead_s = None

@@ -3,9 +3,9 @@
 Each value is a thing that real providers do. A contract says nothing of faults; those break promises.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -36,6 +36,13 @@ __all__ = [
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Name what differs from the defaults only: of fifty choices, a few make a contract what it is."""
+        for name, value in super().__repr_args__():
+            field = type(self).model_fields.get(name or "")
+            if field is None or value != field.get_default(call_default_factory=True):
+                yield name, value
 
 
 class Mechanism(StrEnum):

@@ -111,14 +111,17 @@ class KeyBook:
                 del self._keys[name]
             ticket.key.gate.open()
 
-    def forget(self, call: Create) -> bool:
-        """Lose the call's key before its time, which breaks the promise. Return whether there was one to lose."""
+    def remembers(self, call: Create) -> bool:
+        """Whether the call's key is known, and what was answered to it."""
         name = self._name(call)
         key = self._keys.get(name) if name is not None else None
-        if name is None or key is None or key.view is None:
-            return False
-        del self._keys[name]
-        return True
+        return key is not None and key.view is not None
+
+    def forget(self, call: Create) -> None:
+        """Lose the call's key before its time, which breaks the promise."""
+        name = self._name(call)
+        if name is not None:
+            self._keys.pop(name, None)
 
     def outlook(self, now: float) -> tuple[object, dict[str, float]]:
         """Return what the book will go by, and when each key ends, in seconds from now. See ``Provider.outlook``."""

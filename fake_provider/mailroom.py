@@ -81,7 +81,7 @@ class Mailroom:
             )
             if not pending.exempt:
                 strikes = self._plan.begin(Endpoint.WEBHOOK, operation=event.operation, worker=None)
-            if strikes:
+            if strikes is not None:
                 self._plan.strike(
                     course, strikes, _P.BEFORE_RECEIPT, exchange=None, worker=None, operation=event.operation
                 )

@@ -95,7 +95,7 @@ def check(
         from harness.editions import edition as load_edition
         from harness.known_failing import excuse, read, stale
         from harness.report.machine import report_of
-        from harness.runner import Job, run_many, sort_out
+        from harness.runner import CutShort, Job, run_many, sort_out
         from harness.stage import SubjectBroken
         from scenarios.loading import find, load_catalogue
 
@@ -113,11 +113,19 @@ def check(
         ]
         trouble = ""
         try:
-            jobs, left_out = sort_out(jobs)
+            jobs, left_out = sort_out(jobs, by_name=bool(names))
         except SubjectBroken as error:
             jobs, left_out, trouble = [], [], str(error)
         with screen.progress(under_test.name, len(jobs)) as progress:
-            results = [replace(each, outcome=excuse(known, each.outcome)) for each in run_many(jobs, progress.done)]
+            made, cut_short = [], None
+            try:
+                made = run_many(jobs, progress.done)
+            except CutShort as error:
+                if not error.results:
+                    raise
+                made, cut_short = error.results, error
+                trouble = f"{len(made)} of {len(jobs)} runs were made, and then: {error}"
+        results = [replace(each, outcome=excuse(known, each.outcome)) for each in made]
         outcomes = tuple(result.outcome for result in results)
         gone = tuple(stale(known, outcomes))
         report = report_of(under_test.name, seed or 0, outcomes, tuple(left_out), stale=gone, trouble=trouble)
@@ -131,7 +139,7 @@ def check(
             lambda: outlets.keep_logs(logs, results),
             lambda: outlets.draw(html, screen, report, results, summaries),
         ]
-        outlets.finish(screen, report, json_file, junit_file, first=first)
+        outlets.finish(screen, report, json_file, junit_file, first=first, then=cut_short)
 
 
 @cli.command(cls=WithCommand)
@@ -147,6 +155,9 @@ def check(
     help="Where the shrunk run goes, as a scenario, if there is a failure.",
 )
 @click.option("--contract", metavar="NAME|FILE", help="Keep to one contract; drawn for each run if left out.")
+@click.option(
+    "--known", metavar="RULE", multiple=True, help="Do not judge by a rule that is known to be broken: look for others."
+)
 @json_option
 @html_option
 @click.pass_context
@@ -154,6 +165,7 @@ def explore(
     ctx: click.Context,
     subject: str | None,
     contract: str | None,
+    known: tuple[str, ...],
     examples: int,
     steps: int,
     seed: int,
@@ -172,17 +184,18 @@ def explore(
         screen = outlets.screen(json_file, directories={"--html": html}, save=save)
         under_test = resolved(ctx, subject, "simulated")
         promised = find_contract(contract) if contract is not None else None
-        found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised)
+        found = run(under_test, examples=examples, steps=steps, seed=seed, save=save, contract=promised, known=known)
         if contract is not None:
             found = msgspec.structs.replace(found, reproduce=f"{found.reproduce} --contract {shlex.quote(contract)}")
         report = explored(under_test.name, seed, found)
         screen.exploration(report)
         saved = [report.saved_scenario] if report.saved_scenario is not None else []
+        outlets.tell_where(screen, save, saved)
         kinds = sorted(report.faults_struck_by_kind.items(), key=lambda item: -item[1])
         told = ", ".join(f"{kind} {count}" for kind, count in kinds) or "none"
         notes = {"examples": str(report.examples), "steps": str(report.steps), "faults struck": told}
         outlets.draw_saved(html, screen, report, under_test, saved, notes)
-        outlets.finish(screen, report, json_file)
+        outlets.finish(screen, report, json_file, then=click.Abort() if found.interrupted else None)
 
 
 @cli.command(cls=WithCommand)
@@ -246,6 +259,7 @@ def sweep(
         words += ["--thorough"] * thorough + ["--no-prune"] * no_prune
         report = swept(under_test.name, seed or 0, found, reproduce=shlex.join(words))
         screen.sweep(report)
+        outlets.tell_where(screen, save, report.saved_scenarios)
         notes = {"runs made": str(report.runs_made), "places": str(report.placements)}
         outlets.draw_saved(html, screen, report, under_test, report.saved_scenarios, notes)
         outlets.finish(screen, report, json_file)
@@ -287,7 +301,7 @@ def replay(
         under_test = resolved(ctx, subject, mode, one_shot=one_shot)
         where = modes_of(chosen, under_test, mode, named=True)[0]
         try:
-            _, left_out = sort_out([Job(scenario=chosen, subject=under_test, mode=where)])
+            _, left_out = sort_out([Job(scenario=chosen, subject=under_test, mode=where)], by_name=True)
         except SubjectBroken as error:
             outlets.finish(screen, report_of(under_test.name, seed or 0, (), trouble=str(error)), json_file)
         if left_out:

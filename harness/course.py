@@ -16,7 +16,7 @@ from fake_provider.boundary import Boundary
 from fake_provider.clock import Clock
 from fake_provider.facts import RequestSent, credential_digest
 from fake_provider.outlook import comparable_s
-from harness.expectations import EXPECTATION, broken_expectations
+from harness.expectations import EXPECTATION, broken_expectations, never_begun
 from harness.history import (
     ClockSet,
     CommandRefused,
@@ -343,6 +343,8 @@ class Course:
             yield trouble
             return  # all else that is missing is missing for that
         yield from self._doubts
+        for operation in never_begun(self.scenario, claims=self._claims, history=self.history):
+            yield f"{operation} was withdrawn before anything was sent, so that its story did not come about"
         for number, fault in self.boundary.plan.unstruck():
             yield f"fault {number} ({fault.kind} at {fault.at}) never struck"
         for rule, error in judgement.crashed:

@@ -5,15 +5,15 @@ A breach is a finding like any other, under a name of its own. Pure. What all st
 """
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Final
+from typing import Final, TypeGuard
 
-from fake_provider.facts import JobCreated
-from harness.history import Claimed, History
+from fake_provider.facts import Endpoint, JobCreated, RequestSent
+from harness.history import Claimed, Commanded, History
 from harness.subject import Claim
 from harness.verdict import Finding
 from scenarios.model import Scenario
 
-__all__ = ["EXPECTATION", "broken_expectations"]
+__all__ = ["EXPECTATION", "broken_expectations", "never_begun"]
 
 EXPECTATION: Final = "scenario-expectation"
 """The name under which a breach of a scenario's own ``ends`` and ``jobs`` is reported."""
@@ -24,14 +24,20 @@ def broken_expectations(
 ) -> Iterator[Finding]:
     """Yield a finding for each expectation that does not hold.
 
+    That an operation which was never begun is withdrawn breaks none, whatever the story is about: see
+    :func:`never_begun`.
+
     Args:
         claims: what the workers said of their operations at the end.
         history: the run, from its first fact to its last.
         silence: says of an operation why nobody claims anything of it.
     """
     requirement = next(iter(scenario.requirements), "W10")
+    stopped_unsent = set(never_begun(scenario, claims=claims, history=history))
     for operation, ends in scenario.ends.items():
-        states = sorted({claim.state for claim in claims if claim.operation == operation})
+        states = _states(operation, claims)
+        if operation in stopped_unsent:
+            continue
         if not set(states) <= set(ends) or not states:
             yield Finding(
                 rule=EXPECTATION,
@@ -55,3 +61,32 @@ def broken_expectations(
                 message=f"the provider made {len(created)} jobs for {operation}; this story allows {expected}",
                 facts=tuple(entry.seq for entry in created),
             )
+
+
+def never_begun(scenario: Scenario, *, claims: Collection[Claim], history: History) -> Iterator[str]:
+    """Yield the operations of which the story expects otherwise, and that were withdrawn since the stop command came
+    before anything was sent (W5).
+
+    How soon a client begins is its own affair, so that this is no breach. The story did not come about, though: what
+    it would have shown, it has not.
+    """
+    waiting = {
+        operation
+        for operation, ends in scenario.ends.items()
+        if _states(operation, claims) == ["withdrawn"] and "withdrawn" not in ends
+    }
+    told = {entry.fact.operation for entry in history if _is_stop(entry.fact)} if waiting else set()
+    sent = {entry.fact.operation for entry in history if _is_create(entry.fact)} if waiting else set()
+    yield from sorted(waiting & told - sent)
+
+
+def _is_stop(fact: object) -> TypeGuard[Commanded]:
+    return isinstance(fact, Commanded) and fact.command == "cancel"
+
+
+def _is_create(fact: object) -> TypeGuard[RequestSent]:
+    return isinstance(fact, RequestSent) and fact.endpoint is Endpoint.CREATE
+
+
+def _states(operation: str, claims: Collection[Claim]) -> list[str]:
+    return sorted({claim.state for claim in claims if claim.operation == operation})

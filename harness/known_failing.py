@@ -7,6 +7,7 @@ The file is YAML, a list of rules for each scenario:
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -15,17 +16,17 @@ from ruamel.yaml.error import YAMLError
 
 import harness.rules  # noqa: F401  enters every rule in the book
 from harness.expectations import EXPECTATION
-from harness.rules.registry import all_rules
+from harness.rules.registry import RuleInfo, all_rules
 from harness.verdict import Outcome, Verdict, decide
 
-__all__ = ["BadList", "KnownFailing", "excuse", "read", "stale"]
+__all__ = ["BadList", "KnownFailing", "excuse", "read", "rules_besides", "stale"]
 
 KnownFailing = Mapping[str, Collection[str]]
 """Rules by scenario."""
 
 
 class BadList(ValueError):
-    """The file cannot be read. The message names it and says what is wrong, with the likeliest correction."""
+    """The list is none. The message names its file and says what is wrong, with the likeliest correction."""
 
 
 def read(path: Path, scenarios: Collection[str]) -> KnownFailing:
@@ -60,6 +61,23 @@ def read(path: Path, scenarios: Collection[str]) -> KnownFailing:
 def _unknown(kind: str, name: object, known: Collection[str]) -> str:
     near = difflib.get_close_matches(str(name), known, n=1)
     return f"there is no {kind} {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+@cache
+def rules_besides(known: frozenset[str]) -> Sequence[RuleInfo]:
+    """Return the rules that a search goes by which is to look for others than those known to be broken.
+
+    Raises:
+        BadList: there is no such rule, or there would be none left.
+    """
+    book = all_rules()
+    wrong = [_unknown("rule", rule, [each.id for each in book]) for rule in sorted(known - {each.id for each in book})]
+    if wrong:
+        raise BadList("; ".join(wrong))
+    left = tuple(each for each in book if each.id not in known)
+    if not left:
+        raise BadList("all rules are said to be known to be broken: there is nothing to look for")
+    return left
 
 
 def excuse(known: KnownFailing, outcome: Outcome) -> Outcome:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.runner import Result
     from harness.subjects import Subject
 
-__all__ = ["NoPlace", "Unread", "draw", "draw_saved", "finish", "keep_logs", "screen", "tell_ci", "write"]
+__all__ = ["NoPlace", "Unread", "draw", "draw_saved", "finish", "keep_logs", "screen", "tell_ci", "tell_where", "write"]
 
 
 _STDOUT: Final = "jobsworth.stdout"
@@ -105,11 +105,13 @@ def finish(
     junit_file: str | None = None,
     *,
     first: Sequence[Callable[[], None]] = (),
+    then: Exception | None = None,
 ) -> NoReturn:
     """Say the verdict, write JSON and JUnit XML if they are wanted, and exit as the verdict says.
 
     Args:
         first: what else is to be written, before the verdict is said.
+        then: why the report is not whole, raised once it is out instead of an exit.
 
     Raises:
         NoPlace: something could not be written; all the rest was.
@@ -134,6 +136,8 @@ def finish(
             lost.append(str(error))
     if lost:
         raise NoPlace("; ".join(lost))
+    if then is not None:
+        raise then
     raise click.exceptions.Exit(report.verdict.exit_code)
 
 
@@ -180,6 +184,12 @@ def draw_saved(
     stories = {path: find(path) for path in saved}
     results = [run(story, subject, mode="simulated", source=path) for path, story in stories.items()]
     draw(directory, screen, report, results, {story.name: story.summary for story in stories.values()}, notes)
+
+
+def tell_where(screen: "Screen", save: Path, saved: Sequence[str]) -> None:
+    """Say so where what was found had to go elsewhere than it was to: the folder was good when the search began."""
+    if any(Path(path).parent != save for path in saved):
+        screen.say(f"--save {save}: nothing could be written there any more; it went elsewhere", "yellow")
 
 
 def tell_ci(report: "Report", *, aside: bool) -> None:

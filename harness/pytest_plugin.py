@@ -14,12 +14,11 @@ import asyncio
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
 if TYPE_CHECKING:
-    from harness.patching import PatchedFactory
     from harness.runner import Job, Result
     from harness.subject import Capability, Factory
     from harness.subjects import Subject
@@ -87,13 +86,14 @@ class Check:
         from harness.editions import UnknownEdition, edition
         from harness.runner import Job, run
         from harness.stage import SubjectBroken, SubjectError
+        from harness.subjects.resolve import subject_of
         from harness.verdict import Verdict
         from scenarios.loading import ScenarioError, find
 
         self.called = True
         try:
             _refuse_running_loop()
-            under_test = _resolved(subject, one_shot=one_shot)
+            under_test = subject_of(subject, one_shot=one_shot)
             where = mode or under_test.modes[0]
             if where not in under_test.modes:
                 raise SubjectError(f"{under_test.name} cannot run {where}; it can run {', '.join(under_test.modes)}")
@@ -181,40 +181,31 @@ def _refuse_running_loop() -> None:
         raise SubjectError("called from a coroutine: a run has an event loop of its own; call it from a plain function")
 
 
-def _resolved(subject: "str | Factory | Sequence[str]", *, one_shot: bool) -> "Subject":
-    from harness.patching import marks_of
-    from harness.stage import SubjectError
-    from harness.subjects import Subject, resolve
-
-    if isinstance(subject, str):
-        return resolve(subject, one_shot=one_shot)
-    if callable(subject):
-        name = f"{getattr(subject, '__module__', '?')}:{getattr(subject, '__qualname__', '?')}"
-        if marks_of(subject) is not None:
-            return Subject(name=name, patched=cast("PatchedFactory", subject))
-        return Subject(name=name, factory=subject)
-    if not isinstance(subject, list | tuple) or not subject or not all(isinstance(word, str) for word in subject):
-        raise SubjectError(f"{subject!r} is no subject: 'package.module:factory', a factory, or a command as a list")
-    return resolve(None, tuple(subject), one_shot=one_shot)
-
-
 @cache
-def _capabilities(subject: "Subject") -> "Collection[Capability]":
-    from harness.runner import capabilities_of
+def _capabilities(subject: "Subject", mode: str) -> "Collection[Capability]":
+    from harness.runner import capabilities_of, simulated_capabilities
 
-    return capabilities_of(subject)
+    return simulated_capabilities(subject) if mode == "simulated" else capabilities_of(subject)
 
 
 def _why_not(job: "Job") -> str | None:
-    """Why a scenario does not apply to a client; each process client is asked once in a session."""
+    """Why a scenario does not apply to a client; each client is asked once in a session.
+
+    A file of one's own is run wherever it can be, as by ``jobsworth check --scenario``.
+    """
     from harness.applicability import why_not, why_not_patched
     from harness.patching import marks_of
+    from harness.runner import SEEN_IN_RUNS
+    from scenarios.loading import load_catalogue
 
     if job.mode not in job.scenario.modes:
         return f"it runs {', '.join(job.scenario.modes)}"
     if job.mode == "patched":
         return why_not_patched(job.scenario, marks_of(job.subject.patched))
-    return why_not(job.scenario, _capabilities(job.subject)) if job.mode == "process" else None
+    known = _capabilities(job.subject, job.mode)
+    if job.mode == "simulated" and job.source not in load_catalogue():
+        known = {*known, *SEEN_IN_RUNS}
+    return why_not(job.scenario, known)
 
 
 def _told(result: "Result") -> str:

@@ -4,6 +4,7 @@ What runs in real time is imported where it is wanted: it takes sockets, and the
 """
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
 from harness.applicability import why_not, why_not_patched, why_not_process
 from harness.editions import rules_of
@@ -19,7 +20,29 @@ from harness.verdict import LeftOut
 from harness.virtual_time import PatchedSimulation, Simulation, simulated_capabilities
 from scenarios.model import Scenario
 
-__all__ = ["Job", "Result", "capabilities_of", "run", "run_many", "sort_out"]
+__all__ = [
+    "SEEN_IN_RUNS",
+    "CutShort",
+    "Job",
+    "Result",
+    "capabilities_of",
+    "run",
+    "run_many",
+    "simulated_capabilities",
+    "sort_out",
+]
+
+
+class CutShort(SubjectError):
+    """The subject could not be put under test in one run, and the others were ended. Some runs are made all the same.
+
+    Attributes:
+        results: of these, in the order of their jobs.
+    """
+
+    def __init__(self, why: SubjectError, results: Sequence[Result]) -> None:
+        self.results = list(results)
+        super().__init__(str(why))
 
 
 def run(
@@ -47,10 +70,18 @@ def run(
         return _run(job)
 
 
-def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
+SEEN_IN_RUNS: Final[tuple[Capability, ...]] = ("checkpoints", "webhooks")
+"""What scenarios need of a client that is seen by what it does: one that lacks it can still be run, in simulation."""
+
+
+def sort_out(jobs: Sequence[Job], *, by_name: bool = False) -> tuple[list[Job], list[LeftOut]]:
     """Set aside the runs whose scenario does not apply to the client, by what it says it can do.
 
     A process that speaks the session protocol is started once to be asked.
+
+    Args:
+        by_name: the scenarios were asked for by name, as what exploration has found is: whatever can be run is run,
+            even if nothing strikes.
 
     Raises:
         SubjectBroken: it did not answer.
@@ -68,7 +99,8 @@ def sort_out(jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
             reason = why_not_process(job.scenario, known[job.subject])
         else:
             if job.subject not in known:
-                known[job.subject] = simulated_capabilities(job.subject)
+                shown = simulated_capabilities(job.subject)
+                known[job.subject] = {*shown, *SEEN_IN_RUNS} if by_name else shown
             reason = why_not(job.scenario, known[job.subject])
         if reason is None:
             applies.append(job)
@@ -101,7 +133,7 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
         the results in the order of ``jobs``.
 
     Raises:
-        SubjectError: a subject cannot be put under test; the other runs are ended.
+        CutShort: a subject cannot be put under test; the other runs are ended.
     """
     results: dict[int, Result] = {}
 
@@ -110,16 +142,19 @@ def run_many(jobs: Sequence[Job], on_done: Callable[[Result], object] = lambda _
         on_done(result)
 
     real = []
-    with heap_set_aside():
-        for number, job in enumerate(jobs):
-            if job.mode == "process":
-                real.append((number, job))
-            else:
-                keep(number, _run(job))
-        if real:
-            from harness.real_time import run_side_by_side
+    try:
+        with heap_set_aside():
+            for number, job in enumerate(jobs):
+                if job.mode == "process":
+                    real.append((number, job))
+                else:
+                    keep(number, _run(job))
+            if real:
+                from harness.real_time import run_side_by_side
 
-            run_interruptibly(run_side_by_side(real, keep))
+                run_interruptibly(run_side_by_side(real, keep))
+    except SubjectError as error:
+        raise CutShort(error, [results[number] for number in sorted(results)]) from error
     return [results[number] for number in range(len(jobs))]
 
 

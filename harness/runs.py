@@ -16,12 +16,17 @@ from harness.subjects.resolve import Subject
 from harness.verdict import Outcome
 from scenarios.model import Scenario
 
-__all__ = ["INTRODUCTION", "Job", "Result", "boundary_of", "follow", "terms_of"]
+__all__ = ["INTRODUCTION", "REHEARSAL", "Job", "Result", "boundary_of", "follow", "terms_of"]
 
 INTRODUCTION: Final = Scenario.model_validate(
     {"name": "introduction", "summary": "None.", "steps": [{"at": 0, "do": "wait"}]}
 )
 """In which a client only says what it can do."""
+
+REHEARSAL: Final = Scenario.model_validate(
+    {"name": "rehearsal", "summary": "None.", "steps": [{"at": 0, "do": "submit", "operation": "op-1"}]}
+)
+"""In which a client shows what it does of itself."""
 
 
 @dataclass(frozen=True)

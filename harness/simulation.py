@@ -22,6 +22,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, NoReturn, ParamSpec, SupportsIndex, TypeVar, TypeVarTuple, Unpack
 
+from harness.hanging import LONGEST_TURN_S, Hung, turns_watched
+
 __all__ = [
     "EPOCH",
     "TICK_S",
@@ -62,7 +64,7 @@ class SimulationError(RuntimeError):
     SimulationError
     ├── RealIO      a simulated host tried real input, output or waiting
     ├── Deadlock    every task waits and nothing is scheduled
-    └── Livelock    something runs without end while no time passes
+    └── Livelock    something runs or computes without end while no time passes
     """
 
 
@@ -75,7 +77,7 @@ class Deadlock(SimulationError):
 
 
 class Livelock(SimulationError):
-    """Callbacks follow callbacks while virtual time stands still."""
+    """Callbacks follow callbacks, or one never ends, while virtual time stands still."""
 
 
 class SimulatedHost:
@@ -228,7 +230,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         # Python tells its audit hooks of time.sleep only from 3.13 on.
         time.sleep = sleep
         try:
-            super().run_forever()
+            with turns_watched(lambda: (self._now, self._callbacks_at_this_instant)):
+                super().run_forever()
         finally:
             time.sleep = real_sleep
 
@@ -263,6 +266,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 continue
             try:
                 handle._run()  # noqa: SLF001
+            except Hung:
+                raise Livelock(
+                    f"{'something' if host is None else host.name} has computed for {LONGEST_TURN_S:g} seconds "
+                    f"of processor time at t={self._now:.3f}s and gave nobody a turn: it waits for something without "
+                    "waiting on the clock it was given, or never ends"
+                ) from None
             except SystemExit as error:
                 if host is None:
                     raise

@@ -74,8 +74,10 @@ class SweptStory(msgspec.Struct, frozen=True, kw_only=True):
     pruned: int  # those that needed no run
     same_reaction: int  # of these: in a run in which the client did the same as in one that is gone on with
     same_situation: int  # of these: the same fault is tried in the same situation, be it in another story
-    audited: int  # of the last two: run all the same, to see whether they are followed by the same
+    nothing_to_strike: int  # of these: no such fault could have struck there, by what the run had come to
+    audited: int  # of the last three: run all the same, to see whether it is so
     runs_made: int
+    outcomes: int  # of these: the client and the provider did what they did in no other, or did it at another time
     not_made: int  # by the limit on runs
 
 

@@ -13,10 +13,10 @@ from fake_provider.lifecycle import TERMINAL, JobState
 from fake_provider.outlook import comparable_s
 from harness.applicability import retold, sets_a_clock, why_not_patched
 from harness.course import Course
-from harness.history import Entry, History
+from harness.history import Entry, History, StateRecorded
 from harness.patching import marks_of
 from harness.rules.judge import Judge
-from harness.runs import INTRODUCTION, Result, boundary_of, follow, terms_of
+from harness.runs import INTRODUCTION, REHEARSAL, Result, boundary_of, follow, terms_of
 from harness.simulation import Livelock, SimulatedClock, SimulationError, SimulationLoop
 from harness.stage import Notebook, SubjectError
 from harness.subject import Capability, Outlook
@@ -139,7 +139,8 @@ class Simulation:
     @property
     def capabilities(self) -> Collection[Capability]:
         """What the first worker's client can do, as far as its methods tell."""
-        return {"cancel", "checkpoints", "webhooks", "workers", *self.commands}
+        webhooks: list[Capability] = ["webhooks"] if self._stage.hears_webhooks else []
+        return {"cancel", "workers", *webhooks, *self.commands}
 
     @property
     def commands(self) -> Collection[Capability]:
@@ -236,8 +237,14 @@ class PatchedSimulation(Simulation):
 
 
 def simulated_capabilities(subject: Subject) -> Collection[Capability]:
-    """What a simulated subject can do: all that the harness can see to, and the commands that it has methods for."""
+    """What a simulated subject can do: all that the harness can see to, what it has methods for, and what it does of
+    itself. Whether it says when it makes a durable write, one operation shows with which nothing goes wrong.
+    """
     assert subject.factory is not None
     with Simulation(INTRODUCTION, subject.factory, seed=0) as simulation:
         simulation.start()
-        return simulation.capabilities
+        known = simulation.capabilities
+    with Simulation(REHEARSAL, subject.factory, seed=0) as simulation:
+        simulation.follow_story()
+        is_noting = any(isinstance(entry.fact, StateRecorded) for entry in simulation.history)
+    return {*known, "checkpoints"} if is_noting else known

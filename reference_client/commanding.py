@@ -99,9 +99,12 @@ class Commanding(Scheduling):
                     decided_job=command.remote_job_id,
                 )
             case EventNotice():
+                leads_to = "a status read comes before anything else"
+                if operation.state in AT_REST:
+                    leads_to = f"nothing follows while the operation is {operation.state}"
                 draft.note(
                     cause=f"webhook event {command.event_id}",
-                    reason=f"{command.type} for job {command.remote_job_id}; a status read comes before anything else",
+                    reason=f"{command.type} for job {command.remote_job_id}; {leads_to}",
                     event=command.event_id,
                     said=command.remote_state,
                 )

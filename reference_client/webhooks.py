@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from reference_client.adapters.protocol import ProviderAdapter
 from reference_client.clock import Clock
 from reference_client.operation import EventNotice, HistoryEntry, Operation
 from reference_client.stores.protocol import OperationStore, StoreRefused
@@ -28,6 +29,7 @@ __all__ = [
     "Verifier",
     "WebhookRejected",
     "WebhookSecretError",
+    "read_notice",
 ]
 
 _LOG: Final = logging.getLogger(__name__)
@@ -123,6 +125,26 @@ def _key(secret: str) -> bytes:
     return key
 
 
+def read_notice(
+    headers: Mapping[str, str], body: bytes, *, verifier: Verifier, adapter: ProviderAdapter, now: float
+) -> EventNotice | None:
+    """Return what a delivery tells of a job; None if it is genuine and about none.
+
+    Raises:
+        WebhookRejected: it is not to be believed.
+    """
+    verified = verifier.verify(headers, body, now=now)
+    event = adapter.read_event(verified.body)
+    if event is None:
+        return None
+    return EventNotice(
+        event_id=verified.event_id,
+        type=event.type,
+        remote_job_id=event.job.job_id,
+        remote_state=event.job.state,
+    )
+
+
 class EventIntake:
     """Takes deliveries for one store.
 
@@ -154,20 +176,15 @@ class EventIntake:
         2xx once it is durable or was before; 503 when the store refuses, so that the provider tries again.
         """
         try:
-            verified = self._verifier.verify(headers, body, now=self._clock.now())
+            notice = read_notice(
+                headers, body, verifier=self._verifier, adapter=self._workflow.adapter, now=self._clock.now()
+            )
         except WebhookRejected as rejection:
             self.rejected[rejection.reason] += 1
             _LOG.info("webhook rejected: %s (%d so far)", rejection.reason, self.rejected[rejection.reason])
             return rejection.status
-        event = self._workflow.adapter.read_event(verified.body)
-        if event is None:
-            return 204  # genuine, and not about a job: nothing to keep
-        notice = EventNotice(
-            event_id=verified.event_id,
-            type=event.type,
-            remote_job_id=event.job.job_id,
-            remote_state=event.job.state,
-        )
+        if notice is None:
+            return 204  # nothing to keep
 
         def entry(operation: Operation, now: float) -> HistoryEntry:
             return self._workflow.given(operation, notice, actor=self._actor, now=now)

@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -41,10 +42,24 @@ def dump(scenario: Scenario) -> str:
 
 
 def write(scenario: Scenario, folder: Path) -> Path:
-    """Write ``scenario`` into a file of its name in ``folder``, which is made if absent; return the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{scenario.name}.yaml"
-    path.write_text(dump(scenario), encoding="utf-8")
+    """Write ``scenario`` into a file of its name in ``folder``, which is made if absent; return the file.
+
+    What was searched for long is not lost with the place it was to go to: if nothing can be written there, it goes to a
+    new folder among the temporary files.
+
+    Raises:
+        OSError: nothing can be written anywhere.
+    """
+    text = dump(scenario)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _written(text, folder / f"{scenario.name}.yaml")
+    except OSError:
+        return _written(text, Path(mkdtemp(prefix="jobsworth-")) / f"{scenario.name}.yaml")
+
+
+def _written(text: str, path: Path) -> Path:
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -55,7 +70,7 @@ def _block(name: str, value: Any) -> Any:
         case "work" | "ends":
             return CommentedMap((operation, _flow(_told(part))) for operation, part in value.items())
         case "contract":
-            return value.name if PRESETS.get(value.name) == value else _told(value)
+            return value.name if PRESETS.get(value.name) == value else _short_throughout(_told(value))
         case "jobs":
             return value
         case _:
@@ -80,6 +95,13 @@ def _told(value: Any) -> Any:
 def _short(value: Any) -> Any:
     """``2`` for ``2.0``. Only of a model's own numbers: what stands in free JSON is the author's."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _short_throughout(value: Any) -> Any:
+    """The same in all parts of a contract, which has no numbers but its own."""
+    if isinstance(value, dict):
+        return {key: _short_throughout(inner) for key, inner in value.items()}
+    return [_short(each) for each in value] if isinstance(value, list) else _short(value)
 
 
 def _flow(value: Any) -> Any:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from pydantic import Field
 
 from fake_provider.faults import cancelling, host, http, network, results, untruths, webhooks
+from fake_provider.faults.course import Course
 from fake_provider.faults.kinds import KINDS, UNTIL_HEALED, Fault, fault_kind
 from fake_provider.faults.plan import FaultPlan
 
-__all__ = ["FAMILIES", "KINDS", "UNTIL_HEALED", "AnyFault", "Fault", "FaultPlan", "fault_kind"]
+__all__ = ["FAMILIES", "KINDS", "UNTIL_HEALED", "AnyFault", "Course", "Fault", "FaultPlan", "fault_kind"]
 
 FAMILIES = (network, http, untruths, cancelling, results, webhooks, host)
 """The modules of kinds, in the order in which they are listed."""

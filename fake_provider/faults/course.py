@@ -109,17 +109,37 @@ class Course:
         self.clock_ahead_s: float | None = None  # the clock of the client's host is set so at this point
         self.refusal: str | None = None  # store only: why the write is refused
 
+    @property
+    def the_job(self) -> Job:
+        """The job it is about. There must be one."""
+        if self.job is None:
+            raise TypeError("this is about no job")
+        return self.job
+
+    @property
+    def the_view(self) -> JobView:
+        """What the reply tells of its job. It must be one that does."""
+        if self.view is None:
+            raise TypeError(f"{type(self.reply).__name__} tells of no job")
+        return self.view
+
+    @property
+    def delivery(self) -> Pending:
+        """The webhook that is delivered. There must be one."""
+        if self.pending is None:
+            raise TypeError("no webhook is delivered here")
+        return self.pending
+
     def reply_with(self, reply: Reply) -> None:
         """Say this instead of the truth."""
         self.reply = reply
         self.alterations.append(_from_fault)
 
     def show(self, **changes: object) -> None:
-        """Change what the reply tells of its job. The reply must be one that tells of a job."""
-        view = getattr(self.reply, "view", None)
-        if self.reply is None or view is None:
-            raise TypeError(f"{type(self.reply).__name__} tells of no job")
-        self.reply_with(msgspec.structs.replace(self.reply, view=msgspec.structs.replace(view, **changes)))
+        """Change what the reply tells of its job. It must be one that does."""
+        told = msgspec.structs.replace(self.the_view, **changes)
+        assert self.reply is not None
+        self.reply_with(msgspec.structs.replace(self.reply, view=told))
 
     @property
     def view(self) -> JobView | None:

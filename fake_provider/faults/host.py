@@ -28,9 +28,8 @@ class Kill(Fault):
     strikes_at: ClassVar[Places] = _EVERYWHERE
     kind: Literal["kill"] = "kill"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.killed = True
-        return True
 
 
 @fault_kind
@@ -41,9 +40,8 @@ class Stop(Fault):
     kind: Literal["stop"] = "stop"
     for_s: float | None = Field(None, gt=0, description="Seconds until it is resumed; left out: until a step does.")
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.stops.append(self.for_s)
-        return True
 
 
 @fault_kind
@@ -54,9 +52,8 @@ class ClockSkewed(Fault):
     kind: Literal["clock_skewed"] = "clock_skewed"
     ahead_s: AheadS = 3600
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.clock_ahead_s = self.ahead_s
-        return True
 
 
 @fault_kind
@@ -67,6 +64,5 @@ class WriteRefused(Fault):
     kind: Literal["write_refused"] = "write_refused"
     reason: str = Field("disk full", min_length=1, description="What the store says.")
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.refusal = self.reason
-        return True

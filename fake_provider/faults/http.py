@@ -65,12 +65,11 @@ class ServerError(Fault):
     status: Literal[408, 500, 502, 503, 504] = 503
     retry_after_s: float | None = Field(None, ge=0, description="Seconds it asks to wait; left out: it does not.")
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         answer = course.world.dialect.trouble(self.status, "a fault was planned here")
         if self.retry_after_s is not None:
             answer = _with_retry_after(answer, "seconds", self.retry_after_s, course.now)
         course.answer_with(answer)
-        return True
 
 
 @fault_kind
@@ -82,10 +81,9 @@ class TooManyRequests(Fault):
     retry_after_s: float = Field(2, ge=0, description="Seconds the answer asks to wait.")
     form: Form = Field("seconds", description="How the Retry-After is written.")
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         answer = course.world.dialect.trouble(429, "too many requests")
         course.answer_with(_with_retry_after(answer, self.form, self.retry_after_s, course.now))
-        return True
 
 
 @fault_kind
@@ -95,10 +93,9 @@ class ConflictInProgress(Fault):
     strikes_at: ClassVar[Places] = _BOTH
     kind: Literal["conflict_in_progress"] = "conflict_in_progress"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         answer = course.world.dialect.trouble(409, "an earlier request is still being worked on")
         course.answer_with(msgspec.structs.replace(answer, problem="request_in_progress"))
-        return True
 
 
 @fault_kind
@@ -109,9 +106,8 @@ class CreateRejected(Fault):
     kind: Literal["create_rejected"] = "create_rejected"
     status: Literal[400, 404, 413, 422] = 400
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.answer_with(course.world.dialect.trouble(self.status, "this request is refused"))
-        return True
 
 
 @fault_kind
@@ -123,10 +119,9 @@ class RetryAfterForm(Fault):
     form: Form = "seconds"
     seconds: float = Field(3, ge=0, description="The delay it asks for, in the forms that can say so.")
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         now = course.now
         course.alter(lambda answer: _with_retry_after(answer, self.form, self.seconds, now))
-        return True
 
 
 @fault_kind
@@ -136,10 +131,9 @@ class HtmlBody(Fault):
     strikes_at: ClassVar[Places] = _BOTH
     kind: Literal["html_body"] = "html_body"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         body = b"<!doctype html><title>Please wait</title><p>We are checking your browser.</p>"
         course.answer_with(Answer(status=200, headers=(("Content-Type", "text/html; charset=utf-8"),), body=body))
-        return True
 
 
 @fault_kind
@@ -149,9 +143,8 @@ class InvalidJson(Fault):
     strikes_at: ClassVar[Places] = _AFTER
     kind: Literal["invalid_json"] = "invalid_json"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.alter(_break_json)
-        return True
 
 
 def _break_json(answer: Answer) -> Answer:
@@ -172,9 +165,8 @@ class WrongContentType(Fault):
     strikes_at: ClassVar[Places] = _AFTER
     kind: Literal["wrong_content_type"] = "wrong_content_type"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.alter(lambda answer: answer.with_header("Content-Type", "text/plain"))
-        return True
 
 
 @fault_kind
@@ -186,7 +178,6 @@ class Redirect(Fault):
     status: Literal[301, 302, 303, 307, 308] = 307
     to: Literal["same_origin", "other_origin"] = "other_origin"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         url = course.url(elsewhere=self.to == "other_origin")
         course.answer_with(Answer(status=self.status, headers=(("Location", url),), body=b""))
-        return True

@@ -65,6 +65,7 @@ class Fault(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     strikes_at: ClassVar[Places]
+    takes_effect_later: ClassVar[bool] = False  # who brings it about says that it has struck
 
     kind: str
     at: At = Field(description="endpoint#occurrence:point, optionally @operation or @worker.")
@@ -100,9 +101,13 @@ class Fault(BaseModel):
         """Return the kind's one line of documentation."""
         return (cls.__doc__ or "").strip().splitlines()[0]
 
+    def can_strike(self, course: Course) -> bool:  # noqa: ARG002  most kinds find something everywhere
+        """Whether there is something to strike at. Changes nothing."""
+        return True
+
     @abstractmethod
-    def strike(self, course: Course) -> bool:
-        """Say what shall become of the exchange. Return False where there was nothing to strike at."""
+    def strike(self, course: Course) -> None:
+        """Say what shall become of the exchange. Asked where there is something to strike at."""
 
 
 _kinds: dict[str, type[Fault]] = {}

@@ -20,9 +20,8 @@ class RequestLost(Fault):
     strikes_at: ClassVar[Places] = places(AT_HTTP, _P.BEFORE_RECEIPT, _P.RECEIVED)
     kind: Literal["request_lost"] = "request_lost"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.fate = Fate.LOST
-        return True
 
 
 @fault_kind
@@ -32,9 +31,8 @@ class AnswerLost(Fault):
     strikes_at: ClassVar[Places] = places(AT_HTTP, _P.COMMITTED)
     kind: Literal["answer_lost"] = "answer_lost"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.fate = Fate.LOST
-        return True
 
 
 @fault_kind
@@ -44,9 +42,8 @@ class ConnectionReset(Fault):
     strikes_at: ClassVar[Places] = places(AT_HTTP, _P.BEFORE_RECEIPT, _P.RECEIVED, _P.COMMITTED, _P.ANSWERING)
     kind: Literal["connection_reset"] = "connection_reset"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.fate = Fate.RESET
-        return True
 
 
 @fault_kind
@@ -56,9 +53,8 @@ class AnswerCut(Fault):
     strikes_at: ClassVar[Places] = places(AT_HTTP, _P.ANSWERING)
     kind: Literal["answer_cut"] = "answer_cut"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.fate = Fate.CUT
-        return True
 
 
 @fault_kind
@@ -69,9 +65,8 @@ class SlowAnswer(Fault):
     kind: Literal["slow_answer"] = "slow_answer"
     seconds: float = Field(5, gt=0, description="How long it pauses.")
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.delay_s += self.seconds
-        return True
 
 
 @fault_kind
@@ -81,6 +76,5 @@ class RequestDuplicated(Fault):
     strikes_at: ClassVar[Places] = places(AT_HTTP, _P.BEFORE_RECEIPT, _P.RECEIVED, _P.COMMITTED, _P.DELIVERED)
     kind: Literal["request_duplicated"] = "request_duplicated"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.copies += 1
-        return True

@@ -4,23 +4,33 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
+import msgspec
+
 from fake_provider.addresses import EVERY, Address
 from fake_provider.facts import CommitPoint, Endpoint, FaultsHealed, FaultStruck, Record
 from fake_provider.faults.course import Course
 from fake_provider.faults.kinds import UNTIL_HEALED, Fault
 
-__all__ = ["MAX_FAULTS", "Begun", "FaultPlan", "Strikes"]
+__all__ = ["MAX_FAULTS", "Begun", "FaultPlan", "Passed", "Strikes"]
 
 MAX_FAULTS: Final = 10_000
 """Faults one run may plan: each is looked at in every exchange with its endpoint."""
 
-Strikes = dict[CommitPoint, list[int]]
-"""The faults that are to strike in one exchange, by commit point, as indices into the plan."""
+
+class Strikes(msgspec.Struct, frozen=True):
+    """The faults that are to strike in one exchange."""
+
+    number: int  # the exchange's, delivery's or write's among all that were counted, from 0
+    at: dict[CommitPoint, list[int]]  # as indices into the plan
+
 
 _Counted = tuple[Endpoint, str | None, str | None, str | None]  # endpoint, operation, worker, state
 
 Begun = Callable[[Endpoint, int, str | None], object]
 """Told of each exchange that is counted: its endpoint, which occurrence it is, and the worker if that is known."""
+
+Passed = Callable[[int, Course], object]
+"""Told of each commit point that an exchange passes: the exchange's number, and what has become of it by then."""
 
 
 class FaultPlan:
@@ -41,6 +51,8 @@ class FaultPlan:
         self._seen: defaultdict[_Counted, int] = defaultdict(int)
         self._when_healed: list[Callable[[], object]] = []
         self._when_begun: list[Begun] = []
+        self._when_passed: list[Passed] = []
+        self._begun = 0
         for fault in faults:
             self.arm(fault)
 
@@ -73,6 +85,12 @@ class FaultPlan:
         """Call ``callback`` for each exchange, delivery and durable write, as it is counted."""
         self._when_begun.append(callback)
 
+    def when_passed(self, callback: Passed) -> None:
+        """Call ``callback`` at each commit point, when what is to strike there has struck: one more fault would find
+        things as they are then.
+        """
+        self._when_passed.append(callback)
+
     def __getitem__(self, index: int) -> Fault:
         return self._faults[index]
 
@@ -104,12 +122,18 @@ class FaultPlan:
     ) -> None:
         """Let the faults strike that are to strike at this point, and record those that did."""
         course.point = point
-        for index in strikes.get(point, ()):
+        for index in strikes.at.get(point, ()):
             if not self.is_armed(index):
                 continue  # healed while this exchange was under way
+            fault = self._faults[index]
+            if not fault.can_strike(course):
+                continue
             course.fault = index
-            if self._faults[index].strike(course):
+            fault.strike(course)
+            if not fault.takes_effect_later:
                 self.has_struck(index, course.endpoint, point, exchange=exchange, worker=worker, operation=operation)
+        for callback in self._when_passed:
+            callback(strikes.number, course)
 
     def has_struck(
         self,
@@ -140,7 +164,7 @@ class FaultPlan:
     def begin(
         self, endpoint: Endpoint, *, operation: str | None, worker: str | None, state: str | None = None
     ) -> Strikes | None:
-        """Count one more exchange, and return what is to strike in it; None if nothing is."""
+        """Count one more exchange, and return what is to strike in it; None if nothing is, and nobody watches."""
         seen = self._seen
         for known_state in (None,) if state is None else (None, state):
             seen[endpoint, None, None, known_state] += 1
@@ -150,7 +174,8 @@ class FaultPlan:
                 seen[endpoint, None, worker, known_state] += 1
         for callback in self._when_begun:
             callback(endpoint, seen[endpoint, None, None, None], worker)
-        strikes: Strikes | None = None
+        number, self._begun = self._begun, self._begun + 1
+        strikes = Strikes(number, {}) if self._when_passed else None
         for index, fault in self._armed[endpoint]:
             at = fault.at
             if (
@@ -159,8 +184,8 @@ class FaultPlan:
                 and (at.state is None or at.state == state)
                 and _due(fault, seen[endpoint, at.operation, at.worker, at.state], at)
             ):
-                strikes = {} if strikes is None else strikes
-                strikes.setdefault(at.point, []).append(index)
+                strikes = strikes or Strikes(number, {})
+                strikes.at.setdefault(at.point, []).append(index)
         return strikes
 
 

@@ -37,6 +37,13 @@ _CREATED = places(_E.CREATE, _P.COMMITTED)
 _CREATING = places(_E.CREATE, _P.RECEIVED)
 
 
+class _OfJobTold(Fault):
+    """What strikes where the answer tells of the job."""
+
+    def can_strike(self, course: Course) -> bool:
+        return course.job is not None and course.view is not None
+
+
 @fault_kind
 class NotFoundAfterAccept(Fault):
     """A status read of a job that exists is answered 404, as by a replica that has not heard of it."""
@@ -44,28 +51,27 @@ class NotFoundAfterAccept(Fault):
     strikes_at: ClassVar[Places] = _STATUS
     kind: Literal["not_found_after_accept"] = "not_found_after_accept"
 
-    def strike(self, course: Course) -> bool:
-        if not isinstance(course.reply, Found):
-            return False
-        job = course.reply.view.id
+    def can_strike(self, course: Course) -> bool:
+        return isinstance(course.reply, Found)
+
+    def strike(self, course: Course) -> None:
+        job = course.the_view.id
         course.reply_with(Refused(problem=Problem.NOT_FOUND, detail=f"there is no job {job}", job=job))
-        return True
 
 
 @fault_kind
-class StateBackwards(Fault):
+class StateBackwards(_OfJobTold):
     """A status read shows an earlier state: running for a finished job, queued for a running one."""
 
     strikes_at: ClassVar[Places] = _STATUS
     kind: Literal["state_backwards"] = "state_backwards"
 
-    def strike(self, course: Course) -> bool:
-        job = course.job
-        if job is None or course.view is None or job.state is JobState.QUEUED:
-            return False
-        earlier = JobState.RUNNING if job.finished else JobState.QUEUED
+    def can_strike(self, course: Course) -> bool:
+        return super().can_strike(course) and course.the_job.state is not JobState.QUEUED
+
+    def strike(self, course: Course) -> None:
+        earlier = JobState.RUNNING if course.the_job.finished else JobState.QUEUED
         course.show(state=earlier, progress=None, result=None, error=None, partial_effects=())
-        return True
 
 
 @fault_kind
@@ -76,78 +82,78 @@ class UnknownState(Fault):
     kind: Literal["unknown_state"] = "unknown_state"
     word: str = Field("on_hold", pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", description="The state it shows.")
 
-    def strike(self, course: Course) -> bool:
+    def can_strike(self, course: Course) -> bool:
         known = course.world.dialect.words(course.world.contract)
-        if course.view is None or self.word in {*JobState, *known}:
-            return False
+        return course.view is not None and self.word not in {*JobState, *known}
+
+    def strike(self, course: Course) -> None:
         course.show(state=self.word, result=None, error=None)
-        return True
 
 
 @fault_kind
-class TerminalShownOnce(Fault):
+class TerminalShownOnce(_OfJobTold):
     """The first read that shows the job's end is the last: later ones, until healed, find no such job."""
 
     strikes_at: ClassVar[Places] = _STATUS
     kind: Literal["terminal_shown_once"] = "terminal_shown_once"
 
-    def strike(self, course: Course) -> bool:
-        if course.job is None or course.view is None or not course.job.finished:
-            return False
-        course.job.hidden = True
-        return True
+    def can_strike(self, course: Course) -> bool:
+        return super().can_strike(course) and course.the_job.finished
+
+    def strike(self, course: Course) -> None:
+        course.the_job.hidden = True
 
 
 @fault_kind
-class Progress100WhileRunning(Fault):
+class Progress100WhileRunning(_OfJobTold):
     """A status read of an unfinished job shows a progress of 100 per cent."""
 
     strikes_at: ClassVar[Places] = _STATUS
     kind: Literal["progress_100_while_running"] = "progress_100_while_running"
 
-    def strike(self, course: Course) -> bool:
-        if course.job is None or course.view is None or course.job.finished:
-            return False
+    def can_strike(self, course: Course) -> bool:
+        return super().can_strike(course) and not course.the_job.finished
+
+    def strike(self, course: Course) -> None:
         course.show(progress=100)
-        return True
 
 
 @fault_kind
-class StaleRead(Fault):
+class StaleRead(_OfJobTold):
     """A replica answers: the job as it was when created, or a look-up that does not know it yet."""
 
     strikes_at: ClassVar[Places] = places((_E.STATUS, _E.LOOKUP), _P.COMMITTED)
     kind: Literal["stale_read"] = "stale_read"
 
-    def strike(self, course: Course) -> bool:
-        if isinstance(course.reply, Listed) and course.reply.views:
+    def can_strike(self, course: Course) -> bool:
+        if isinstance(course.reply, Listed):
+            return bool(course.reply.views)
+        return super().can_strike(course) and course.the_job.state is not JobState.QUEUED
+
+    def strike(self, course: Course) -> None:
+        if isinstance(course.reply, Listed):
             course.reply_with(Listed(views=()))
-            return True
-        job = course.job
-        if job is None or course.view is None or job.state is JobState.QUEUED:
-            return False
+            return
         course.show(
             state=JobState.QUEUED,
-            progress=0 if course.view.progress is not None else None,
-            updated_at=job.created_at,
+            progress=0 if course.the_view.progress is not None else None,
+            updated_at=course.the_job.created_at,
             result=None,
             error=None,
             partial_effects=(),
         )
-        return True
 
 
 @fault_kind
-class AnotherJobShown(Fault):
+class AnotherJobShown(_OfJobTold):
     """A status read is answered with somebody else's job, which has succeeded, as by a cache that mixes two up."""
 
     strikes_at: ClassVar[Places] = _STATUS
     kind: Literal["another_job_shown"] = "another_job_shown"
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         view = course.view
-        if view is None:
-            return False
+        assert view is not None, "it struck where no job was told of"
         stem, last = view.id[:-1], view.id[-1]
         course.show(
             id=f"{stem}{'1' if last == '0' else '0'}",
@@ -158,7 +164,6 @@ class AnotherJobShown(Fault):
             error=None,
             partial_effects=(),
         )
-        return True
 
 
 @fault_kind
@@ -169,12 +174,12 @@ class ProviderClockSkewed(Fault):
     kind: Literal["provider_clock_skewed"] = "provider_clock_skewed"
     seconds: float = Field(3600, description="How far the clock is ahead; negative: behind.")
 
-    def strike(self, course: Course) -> bool:
-        view = course.view
-        if view is None:
-            return False
+    def can_strike(self, course: Course) -> bool:
+        return course.view is not None
+
+    def strike(self, course: Course) -> None:
+        view = course.the_view
         course.show(created_at=view.created_at + self.seconds, updated_at=view.updated_at + self.seconds)
-        return True
 
 
 @fault_kind
@@ -184,11 +189,11 @@ class OtherJobForToken(Fault):
     strikes_at: ClassVar[Places] = _CREATED
     kind: Literal["other_job_for_token"] = "other_job_for_token"
 
-    def strike(self, course: Course) -> bool:
-        if course.job is None or not isinstance(course.reply, Created) or not course.reply.replayed:
-            return False
-        course.show(id=course.world.provider.jobs.alias(course.job))
-        return True
+    def can_strike(self, course: Course) -> bool:
+        return course.job is not None and isinstance(course.reply, Created) and course.reply.replayed
+
+    def strike(self, course: Course) -> None:
+        course.show(id=course.world.provider.jobs.alias(course.the_job))
 
 
 @fault_kind
@@ -198,8 +203,12 @@ class TokenForgotten(Fault):
     strikes_at: ClassVar[Places] = _CREATED
     kind: Literal["token_forgotten"] = "token_forgotten"
 
-    def strike(self, course: Course) -> bool:
-        return isinstance(course.call, Create) and course.world.provider.keys.forget(course.call)
+    def can_strike(self, course: Course) -> bool:
+        return isinstance(course.call, Create) and course.world.provider.keys.remembers(course.call)
+
+    def strike(self, course: Course) -> None:
+        assert isinstance(course.call, Create)
+        course.world.provider.keys.forget(course.call)
 
 
 @fault_kind
@@ -209,14 +218,15 @@ class ChangedBodyAccepted(Fault):
     strikes_at: ClassVar[Places] = _CREATING
     kind: Literal["changed_body_accepted"] = "changed_body_accepted"
 
-    def strike(self, course: Course) -> bool:
+    def can_strike(self, course: Course) -> bool:
         ticket = course.ticket
         if ticket is None or ticket.key is None or ticket.refused is None:
             return False
-        if ticket.refused.problem is not Problem.KEY_REUSED or ticket.key.view is None:
-            return False
-        ticket.refused = None
-        return True
+        return ticket.refused.problem is Problem.KEY_REUSED and ticket.key.view is not None
+
+    def strike(self, course: Course) -> None:
+        assert course.ticket is not None
+        course.ticket.refused = None
 
 
 @fault_kind
@@ -226,13 +236,13 @@ class RetryRefused(Fault):
     strikes_at: ClassVar[Places] = _CREATING
     kind: Literal["retry_refused"] = "retry_refused"
 
-    def strike(self, course: Course) -> bool:
+    def can_strike(self, course: Course) -> bool:
         ticket = course.ticket
-        if ticket is None or ticket.refused is not None or ticket.key is None or ticket.key.view is None:
-            return False
+        return ticket is not None and ticket.refused is None and ticket.key is not None and ticket.key.view is not None
+
+    def strike(self, course: Course) -> None:
         detail = "this idempotency key was used with another request"
         course.reply_with(Refused(problem=Problem.KEY_REUSED, detail=detail))
-        return True
 
 
 @fault_kind
@@ -242,11 +252,14 @@ class JobIdReused(Fault):
     strikes_at: ClassVar[Places] = _CREATING
     kind: Literal["job_id_reused"] = "job_id_reused"
 
-    def strike(self, course: Course) -> bool:
+    def can_strike(self, course: Course) -> bool:
         ticket = course.ticket
         if ticket is None or ticket.refused is not None or (ticket.key is not None and ticket.key.view is not None):
             return False
-        return course.world.provider.jobs.reuse_last_id()
+        return course.world.provider.jobs.any_created
+
+    def strike(self, course: Course) -> None:
+        course.world.provider.jobs.reuse_last_id()
 
 
 @fault_kind
@@ -256,11 +269,11 @@ class RelativeStatusUrl(Fault):
     strikes_at: ClassVar[Places] = _CREATED
     kind: Literal["relative_status_url"] = "relative_status_url"
 
-    def strike(self, course: Course) -> bool:
-        if course.view is None:
-            return False
+    def can_strike(self, course: Course) -> bool:
+        return course.view is not None
+
+    def strike(self, course: Course) -> None:
         course.alter(_relative_location)
-        return True
 
 
 def _relative_location(answer: Answer) -> Answer:
@@ -275,9 +288,10 @@ class StatusUrlMoved(Fault):
     strikes_at: ClassVar[Places] = _STATUS
     kind: Literal["status_url_moved"] = "status_url_moved"
 
-    def strike(self, course: Course) -> bool:
-        if course.view is None:
-            return False
-        answer = Answer(status=308, headers=(("Location", course.url() + "?moved=1"),), body=b"", job=course.view.id)
-        course.answer_with(msgspec.structs.replace(answer, operation=course.view.operation))
-        return True
+    def can_strike(self, course: Course) -> bool:
+        return course.view is not None
+
+    def strike(self, course: Course) -> None:
+        view = course.the_view
+        answer = Answer(status=308, headers=(("Location", course.url() + "?moved=1"),), body=b"", job=view.id)
+        course.answer_with(msgspec.structs.replace(answer, operation=view.operation))

@@ -36,158 +36,148 @@ _BESIDE = places((_E.CREATE, _E.STATUS, _E.CANCEL, _E.RESULT, _E.WEBHOOK), _P.DE
 _TOLERANCE_S = 300  # Standard Webhooks: five minutes on both sides of now
 
 
+class _OfDelivery(Fault):
+    """What strikes a delivery. There is none any more where it is held back already."""
+
+    def can_strike(self, course: Course) -> bool:
+        return course.pending is not None
+
+
+class _OfJob(Fault):
+    """What tells the client of the job that an exchange or a delivery is about, where the contract has webhooks."""
+
+    def can_strike(self, course: Course) -> bool:
+        return course.job is not None and course.world.mail.outbox.offered
+
+
 @fault_kind
-class WebhookLost(Fault):
+class WebhookLost(_OfDelivery):
     """The delivery never arrives. The provider notices, and tries again as its schedule says."""
 
     strikes_at: ClassVar[Places] = _LEAVING
     kind: Literal["webhook_lost"] = "webhook_lost"
     for_good: bool = Field(False, description="The provider believes that it arrived, and does not try again.")
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is None:
-            return False
-        course.pending.lost = True
+    def strike(self, course: Course) -> None:
+        course.delivery.lost = True
         if self.for_good:
-            course.pending.retried = False
-        return True
+            course.delivery.retried = False
 
 
 @fault_kind
-class WebhookLate(Fault):
+class WebhookLate(_OfDelivery):
     """The delivery is held up on its way; its timestamp is that of the sending."""
 
     strikes_at: ClassVar[Places] = _LEAVING
     kind: Literal["webhook_late"] = "webhook_late"
     seconds: float = Field(5, gt=0, description="How long it is held up.")
 
-    def strike(self, course: Course) -> bool:
+    def strike(self, course: Course) -> None:
         course.delay_s += self.seconds
-        return True
 
 
 @fault_kind
-class WebhookTwice(Fault):
+class WebhookTwice(_OfDelivery):
     """The same event is delivered once more, right after it was taken."""
 
     strikes_at: ClassVar[Places] = _DELIVERED
     kind: Literal["webhook_twice"] = "webhook_twice"
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is None:
-            return False
-        again = Pending(event=course.pending.event, attempt=course.pending.attempt, retried=False, exempt=True)
+    def strike(self, course: Course) -> None:
+        again = Pending(event=course.delivery.event, attempt=course.delivery.attempt, retried=False, exempt=True)
         course.world.mail.outbox.add(again, course.now)
-        return True
 
 
 @fault_kind
-class WebhookOutOfOrder(Fault):
+class WebhookOutOfOrder(_OfDelivery):
     """The delivery is overtaken: it goes out after the next one for the same job, or when the faults are healed."""
 
     strikes_at: ClassVar[Places] = _LEAVING
+    takes_effect_later: ClassVar[bool] = True  # when it was overtaken
     kind: Literal["webhook_out_of_order"] = "webhook_out_of_order"
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is not None:
-            course.world.mail.hold_until_overtaken(course.pending, course.fault)
-            course.pending = None
-        return False  # it has struck when it was overtaken
+    def strike(self, course: Course) -> None:
+        course.world.mail.hold_until_overtaken(course.delivery, course.fault)
+        course.pending = None
 
 
 @fault_kind
-class WebhookTooOld(Fault):
+class WebhookTooOld(_OfDelivery):
     """The delivery carries a valid signature over a timestamp too long ago to be accepted."""
 
     strikes_at: ClassVar[Places] = _LEAVING
     kind: Literal["webhook_too_old"] = "webhook_too_old"
     seconds: float = Field(_TOLERANCE_S + 60, gt=_TOLERANCE_S, description="How long ago.")
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is None:
-            return False
-        course.pending.skew_s = -self.seconds
-        return True
+    def strike(self, course: Course) -> None:
+        course.delivery.skew_s = -self.seconds
 
 
 @fault_kind
-class WebhookTooNew(Fault):
+class WebhookTooNew(_OfDelivery):
     """The delivery carries a valid signature over a timestamp too far ahead to be accepted."""
 
     strikes_at: ClassVar[Places] = _LEAVING
     kind: Literal["webhook_too_new"] = "webhook_too_new"
     seconds: float = Field(_TOLERANCE_S + 60, gt=_TOLERANCE_S, description="How far ahead.")
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is None:
-            return False
-        course.pending.skew_s = self.seconds
-        return True
+    def strike(self, course: Course) -> None:
+        course.delivery.skew_s = self.seconds
 
 
 @fault_kind
-class WebhookSecretRotated(Fault):
+class WebhookSecretRotated(_OfDelivery):
     """The delivery is signed with a newer secret first and the known one second, as while secrets are changed."""
 
     strikes_at: ClassVar[Places] = _LEAVING
     kind: Literal["webhook_secret_rotated"] = "webhook_secret_rotated"
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is None:
-            return False
-        course.pending.rotated = True
-        return True
+    def strike(self, course: Course) -> None:
+        course.delivery.rotated = True
 
 
-def _send(course: Course, event: Event, *, signed: bool = True) -> bool:
+def _send(course: Course, event: Event, *, signed: bool = True) -> None:
     """Send an extra event, once."""
     course.world.mail.outbox.add(Pending(event=event, retried=False, signed=signed, exempt=True), course.now)
-    return True
 
 
 @fault_kind
-class WebhookForged(Fault):
+class WebhookForged(_OfJob):
     """A stranger says that the job has succeeded, signed with a secret the client never got, or not at all."""
 
     strikes_at: ClassVar[Places] = _BESIDE
     kind: Literal["webhook_forged"] = "webhook_forged"
     signature: Literal["wrong", "none"] = Field("wrong", description="Whether there is one at all.")
 
-    def strike(self, course: Course) -> bool:
-        if course.job is None or not course.world.mail.outbox.offered:
-            return False
-        view = course.world.provider.view(course.job, course.now)
+    def strike(self, course: Course) -> None:
+        view = course.world.provider.view(course.the_job, course.now)
         claimed = msgspec.structs.replace(view, state=JobState.SUCCEEDED, progress=100)
         event = course.world.mail.event(claimed, course.now, genuine=False)
-        return _send(course, event, signed=self.signature == "wrong")
+        _send(course, event, signed=self.signature == "wrong")
 
 
 @fault_kind
-class WebhookPreempted(Fault):
+class WebhookPreempted(_OfDelivery):
     """A stranger who knows the delivery's event id is faster: his forgery bears it and arrives first."""
 
     strikes_at: ClassVar[Places] = _LEAVING
     kind: Literal["webhook_preempted"] = "webhook_preempted"
     seconds: float = Field(0.1, gt=0, description="How long the delivery is behind the forgery.")
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is None:
-            return False
+    def strike(self, course: Course) -> None:
         course.delay_s += self.seconds
-        return _send(course, msgspec.structs.replace(course.pending.event, genuine=False))
+        _send(course, msgspec.structs.replace(course.delivery.event, genuine=False))
 
 
 @fault_kind
-class WebhookForAnotherJob(Fault):
+class WebhookForAnotherJob(_OfJob):
     """A genuine event tells of the success of a job that is somebody else's."""
 
     strikes_at: ClassVar[Places] = _BESIDE
     kind: Literal["webhook_for_another_job"] = "webhook_for_another_job"
 
-    def strike(self, course: Course) -> bool:
-        if course.job is None or not course.world.mail.outbox.offered:
-            return False
-        view = course.world.provider.view(course.job, course.now)
+    def strike(self, course: Course) -> None:
+        view = course.world.provider.view(course.the_job, course.now)
         other = msgspec.structs.replace(
             view,
             id=course.world.provider.jobs.foreign_id(),
@@ -195,57 +185,55 @@ class WebhookForAnotherJob(Fault):
             state=JobState.SUCCEEDED,
             progress=100,
         )
-        return _send(course, course.world.mail.event(other, course.now))
+        _send(course, course.world.mail.event(other, course.now))
 
 
 @fault_kind
-class WebhookUnknownType(Fault):
+class WebhookUnknownType(_OfJob):
     """A genuine event about the job is of a type that is in no documentation."""
 
     strikes_at: ClassVar[Places] = _BESIDE
     kind: Literal["webhook_unknown_type"] = "webhook_unknown_type"
     type: str = Field("job.annotated", pattern=r"^[a-z_]+(\.[a-z_]+)+$")
 
-    def strike(self, course: Course) -> bool:
-        if course.job is None or not course.world.mail.outbox.offered:
-            return False
-        view = course.world.provider.view(course.job, course.now)
-        return _send(course, course.world.mail.event(view, course.now, kind=self.type))
+    def strike(self, course: Course) -> None:
+        view = course.world.provider.view(course.the_job, course.now)
+        _send(course, course.world.mail.event(view, course.now, kind=self.type))
 
 
 @fault_kind
-class WebhookReplayed(Fault):
+class WebhookReplayed(_OfDelivery):
     """Somebody who has recorded a delivery sends it again later, byte for byte."""
 
     strikes_at: ClassVar[Places] = _DELIVERED
     kind: Literal["webhook_replayed"] = "webhook_replayed"
     after_s: float = Field(172_800, gt=0, description="How much later; two days unless said otherwise.")
 
-    def strike(self, course: Course) -> bool:
-        if course.pending is None or course.pending.frozen is None:
-            return False
+    def can_strike(self, course: Course) -> bool:
+        return super().can_strike(course) and course.delivery.frozen is not None
+
+    def strike(self, course: Course) -> None:
         again = Pending(
-            event=course.pending.event,
-            attempt=course.pending.attempt,
-            frozen=course.pending.frozen,
+            event=course.delivery.event,
+            attempt=course.delivery.attempt,
+            frozen=course.delivery.frozen,
             retried=False,
             exempt=True,
         )
         course.world.mail.outbox.add(again, course.now + self.after_s)
-        return True
 
 
 @fault_kind
-class WebhookBeforeAnswer(Fault):
+class WebhookBeforeAnswer(_OfJob):
     """The job ends at once, and its event is delivered before the create's own answer."""
 
     strikes_at: ClassVar[Places] = places(_E.CREATE, _P.COMMITTED)
     kind: Literal["webhook_before_answer"] = "webhook_before_answer"
     seconds: float = Field(0.1, gt=0, description="How long the answer is behind the event.")
 
-    def strike(self, course: Course) -> bool:
-        if course.job is None or course.job.finished or not course.world.mail.outbox.offered:
-            return False
-        course.world.provider.finish_early(course.job, course.now, cause=self.kind)
+    def can_strike(self, course: Course) -> bool:
+        return super().can_strike(course) and not course.the_job.finished
+
+    def strike(self, course: Course) -> None:
+        course.world.provider.finish_early(course.the_job, course.now, cause=self.kind)
         course.delay_s += self.seconds
-        return True

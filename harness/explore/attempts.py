@@ -22,7 +22,8 @@ from typing import Any, Final
 import msgspec
 
 from fake_provider.facts import Endpoint
-from harness.explore.placements import Place, Placement, stage
+from fake_provider.faults import Course
+from harness.explore.placements import Place, Placement, Treatment, chances, stage
 from harness.explore.reactions import Sequel, clock_jumped, midst, quiet_from, reaction, sequel, without_ids
 from harness.garbage import heap_set_aside
 from harness.history import History, RunEnded
@@ -57,7 +58,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     reaction: bytes
     places: tuple[Place, ...]  # where another fault could have struck, in order
-    situations: tuple[Situation | None, ...]  # at the places; none where they were not asked for, or the client is mute
+    situations: tuple[Situation | None, ...]  # at the places; None where none was asked for, or the client is mute
+    chances: tuple[int, ...]  # at the places: what would find something to strike (see ``placements``), if asked
     struck: bool  # every planned fault struck
     quiet_from: float  # seconds since the start: nothing was done from there on; never, if the run broke off
     ended: float  # the same: when all was over
@@ -71,6 +73,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     def situation_at(self, place: Place) -> Situation | None:
         return self.situations[place.order] if self.situations else None
+
+    def finds(self, treatment: Treatment, place: Place) -> bool:
+        """Whether one more fault would find something to strike at a place, after those of this run."""
+        return bool(self.chances[place.order] >> treatment.rank & 1)
 
 
 class Aftermath(msgspec.Struct, frozen=True):
@@ -93,21 +99,35 @@ class _Watch:
 
     Args:
         looks: whether to ask at each place what everything will go on from.
+        tries: whether to ask at each place which faults would find something to strike.
+        asks_from: the first place at which to ask either.
         restarts_at: the place at which to start randomness anew.
     """
 
-    def __init__(self, simulation: Simulation, *, looks: bool = False, restarts_at: int | None = None) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        *,
+        looks: bool = False,
+        tries: bool = False,
+        asks_from: int = 0,
+        restarts_at: int | None = None,
+    ) -> None:
         self.places: list[Place] = []
         self.moments: list[_Moment] = []
+        self.chances: list[int] = []
         self.in_hand = b""
         self.trouble: str | None = None
         self._looks = looks
+        self._asks_from = asks_from
         self._restarts_at = restarts_at
         self._simulation = simulation
         self._boundary = simulation.course.boundary
         self._is_open = True
         self._boundary.plan.when_begun(self._begun)
         self._boundary.plan.when_healed(self._healed)
+        if tries:
+            self._boundary.plan.when_passed(self._passed)
         self._writing: dict[str | None, _Moment] = {}  # by worker: the write that it is about to make
         if looks:
             simulation.loop.before_time_passes(self._instant_ends)
@@ -117,15 +137,21 @@ class _Watch:
             return
         simulation, order = self._simulation, len(self.places)
         self.places.append(Place(order, endpoint, occurrence, simulation.now, worker))
-        outlook = self._outlook() if self._looks else None
+        self.chances.append(0)
+        looks = self._looks and order >= self._asks_from
+        outlook = self._outlook() if looks else None
         moment = _Moment(len(simulation.history), outlook)
         self.moments.append(moment)
         if worker in self._writing:
             self._writing.pop(worker).then = outlook
-        if endpoint is Endpoint.STORE and self._looks:
+        if endpoint is Endpoint.STORE and looks:
             self._writing[worker] = moment
         if order == self._restarts_at:
             simulation.restart_randomness()
+
+    def _passed(self, number: int, course: Course) -> None:
+        if self._is_open and number >= self._asks_from:
+            self.chances[number] |= chances(course)
 
     def _instant_ends(self) -> None:
         if self._writing:
@@ -152,14 +178,18 @@ class _Watch:
         return tuple(_situation(*each, history) for each in zip(self.places, self.moments, strict=True))
 
 
-def attempt(scenario: Scenario, factory: Factory, seed: int, *, looks: bool = False) -> Attempt:
+def attempt(
+    scenario: Scenario, factory: Factory, seed: int, *, looks: bool = False, tries: bool = False, asks_from: int = 0
+) -> Attempt:
     """Make one run.
 
     Args:
         looks: whether to find out its situations.
+        tries: whether to find out what one more fault would find to strike.
+        asks_from: the first place of which either is asked.
     """
     with Simulation(scenario, factory, seed=seed) as simulation:
-        watch = _Watch(simulation, looks=looks)
+        watch = _Watch(simulation, looks=looks, tries=tries, asks_from=asks_from)
         simulation.follow_story()
         result = simulation.conclude("")
         crashed = simulation.judge.crashed
@@ -171,6 +201,7 @@ def attempt(scenario: Scenario, factory: Factory, seed: int, *, looks: bool = Fa
             reaction=reaction(result.history, watch.in_hand),
             places=tuple(watch.places),
             situations=watch.situations(result.history) if looks else (),
+            chances=tuple(watch.chances) if tries else (),
             struck=result.outcome.faults_struck == result.outcome.faults_planned,
             quiet_from=quiet_from(result.history) if is_whole else math.inf,
             ended=last.at if is_whole else math.inf,
@@ -211,20 +242,32 @@ class Crew:
     """Makes attempts: here, or in several processes. Results come in the order of the tasks, whoever makes them.
 
     Args:
-        looks_below: runs with fewer faults are asked for their situations.
+        deepest: the most faults in one run. One that has fewer is asked what one more would find to strike.
+        looks: whether it is asked for its situations, too.
     """
 
-    def __init__(self, stories: tuple[Scenario, ...], factory: Factory, seed: int | None, looks_below: int = 0) -> None:
+    def __init__(
+        self, stories: tuple[Scenario, ...], factory: Factory, seed: int | None, deepest: int, *, looks: bool
+    ) -> None:
         self._stories = stories
         self._factory = factory
         self._seed = seed
-        self._looks_below = looks_below
+        self._deepest = deepest
+        self._looks = looks
 
     def one(self, task: Task) -> Attempt:
         """Make one run, in this process."""
         number, placements = task
         scenario = stage(self._stories[number], placements)
-        return attempt(scenario, self._factory, self._seed_of(scenario), looks=len(placements) < self._looks_below)
+        goes_on = len(placements) < self._deepest
+        return attempt(
+            scenario,
+            self._factory,
+            self._seed_of(scenario),
+            looks=self._looks and goes_on,
+            tries=goes_on,
+            asks_from=placements[-1].place.order if placements else 0,  # no fault is put before another one
+        )
 
     def aftermath(self, task: Task) -> Aftermath:
         """Make one run, in this process, and tell what followed from the place of its last fault on."""
@@ -251,8 +294,8 @@ class Crew:
 class _ManyHands(Crew):
     """A crew in processes of its own, each of which has one like it."""
 
-    def __init__(self, pool: ProcessPoolExecutor, *made_with: Any) -> None:
-        super().__init__(*made_with)
+    def __init__(self, pool: ProcessPoolExecutor, *made_with: Any, looks: bool) -> None:
+        super().__init__(*made_with, looks=looks)
         self._pool = pool
 
     def all(self, tasks: Iterable[Task]) -> Iterator[Attempt]:
@@ -264,7 +307,13 @@ class _ManyHands(Crew):
 
 @contextmanager
 def crew(
-    subject: Subject, stories: tuple[Scenario, ...], *, seed: int | None, cores: int | None, looks_below: int = 0
+    subject: Subject,
+    stories: tuple[Scenario, ...],
+    *,
+    seed: int | None,
+    cores: int | None,
+    deepest: int,
+    looks: bool,
 ) -> Iterator[Crew]:
     """Gather a crew.
 
@@ -272,23 +321,27 @@ def crew(
         subject: one with a factory. Where it is to be made in other processes, it is found there by its name.
         seed: what randomness starts from; each story's own if None.
         cores: processes to use; all there are if None. With 1, the runs are made here.
-        looks_below: runs with fewer faults are asked for their situations.
+        deepest: the most faults in one run. One that has fewer is asked what one more would find to strike.
+        looks: whether it is asked for its situations, too.
     """
     assert subject.factory is not None
     hands = cores or os.cpu_count() or 1
     if hands == 1:
         with heap_set_aside():
-            yield Crew(stories, subject.factory, seed, looks_below)
+            yield Crew(stories, subject.factory, seed, deepest, looks=looks)
         return
     # Spawned, not forked: the caller may have threads, such as the one that draws a progress bar.
     pool = ProcessPoolExecutor(
-        hands, mp_context=get_context("spawn"), initializer=_enlist, initargs=(subject.name, stories, seed, looks_below)
+        hands,
+        mp_context=get_context("spawn"),
+        initializer=_enlist,
+        initargs=(subject.name, stories, seed, deepest, looks),
     )
     try:
         with interrupts_ignored():  # whoever interrupts the sweep interrupts its first process
             for _ in range(hands):
                 pool.submit(_be_there)  # starts a process, as long as none is idle
-        yield _ManyHands(pool, stories, subject.factory, seed, looks_below)
+        yield _ManyHands(pool, stories, subject.factory, seed, deepest, looks=looks)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -296,12 +349,12 @@ def crew(
 _crew: Crew | None = None
 
 
-def _enlist(subject: str, stories: tuple[Scenario, ...], seed: int | None, looks_below: int) -> None:
+def _enlist(subject: str, stories: tuple[Scenario, ...], seed: int | None, deepest: int, looks: bool) -> None:
     """Make this process a member of a crew."""
     global _crew  # noqa: PLW0603  what a pool's initializer makes has no other place
     factory = resolve(subject).factory
     assert factory is not None
-    _crew = Crew(stories, factory, seed, looks_below)
+    _crew = Crew(stories, factory, seed, deepest, looks=looks)
     gc.freeze()  # for good: this process makes runs and nothing else
 
 

@@ -4,6 +4,7 @@ A run that breaks a rule is shrunk as a scenario, and the first one ends the exp
 and an exploration that got around too little proves nothing.
 """
 
+import shlex
 import time
 from collections.abc import Collection, Iterator
 from itertools import chain, count, zip_longest
@@ -20,17 +21,15 @@ from fake_provider.contract import Contract
 from fake_provider.faults import KINDS
 from harness.explore import floors
 from harness.explore.leads import Lead, leads, leads_to_kind
-from harness.explore.machine import Machine, RuleBroken, Tally, machine_for
-from harness.explore.shrink import shrink
+from harness.explore.machine import Machine, machine_for
+from harness.explore.suite import RuleBroken, least
+from harness.explore.tally import Tally
 from harness.garbage import heap_set_aside
-from harness.runner import run
 from harness.simulation import SimulationError
 from harness.stage import SubjectError
-from harness.subject import Factory
 from harness.subjects.resolve import Subject
 from harness.verdict import Finding, Verdict, decide
 from scenarios.dumping import write
-from scenarios.model import Scenario
 
 __all__ = ["Exploration", "explore"]
 
@@ -64,6 +63,7 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     saved_scenario: str | None
     reproduce: str
+    interrupted: bool = False
 
 
 def explore(
@@ -74,33 +74,44 @@ def explore(
     seed: int,
     save: Path | None = None,
     contract: Contract | None = None,
+    known: Collection[str] = (),
 ) -> Exploration:
-    """Run the machine against a subject until a rule breaks, or ``examples`` runs have passed.
+    """Run the machine against a subject until a rule breaks, or ``examples`` runs have passed. An interrupt ends it,
+    too, with what was visited until then.
 
     Args:
         examples: runs to make.
         steps: steps a run may have.
         seed: the same seed makes the same runs.
         save: a folder for the scenario file of a failure; made if absent.
+        known: rules that are known to be broken: they are not judged, so that others come to light.
 
     Raises:
         SubjectError: the subject cannot be simulated.
+        BadList: there is no such rule.
     """
     if subject.factory is None:
         raise SubjectError(f"{subject.name!r} cannot be explored: exploration needs a client that can be simulated")
     tally = Tally()
     began = time.perf_counter()
+    interrupted = False
     with heap_set_aside():
-        reason = _wander(subject.factory, contract, tally, examples=examples, steps=steps, seed_=seed)
+        try:
+            reason = _wander(subject, contract, tally, examples=examples, steps=steps, seed_=seed, known=known)
+        except KeyboardInterrupt:
+            interrupted, reason = True, f"interrupted after {tally.examples} of {examples} examples"
     seconds = time.perf_counter() - began
     findings: tuple[Finding, ...] = ()
     saved = None
     if tally.failure is not None:
-        scenario, findings = _least(*tally.failure, subject)
+        scenario, findings = least(*tally.failure, subject, known=known)
         if save is not None:
-            named = {"name": f"explored-{findings[0].rule}", "summary": findings[0].message}
-            saved = write(scenario.model_copy(update=named), save)
+            saved = write(scenario, save)
     verdict, why = _verdict(tally, findings, reason, drawn=contract is None)
+    if known:
+        why = f"{why} (not judged, as they are known to be broken: {', '.join(sorted(known))})"
+    words = ["jobsworth", "explore", subject.name, "--examples", str(examples), "--steps", str(steps)]
+    words += ["--seed", str(seed), *(f"--known={rule}" for rule in known)]
     return Exploration(
         verdict=verdict,
         reason=why,
@@ -114,19 +125,27 @@ def explore(
         transitions_not_taken=tuple(sorted(tally.led - tally.transitions.keys())),
         findings=findings,
         saved_scenario=str(saved) if saved else None,
-        reproduce=f"jobsworth explore {subject.name} --examples {examples} --steps {steps} --seed {seed}",
+        reproduce=shlex.join(words),
+        interrupted=interrupted,
     )
 
 
 def _wander(
-    factory: Factory, contract: Contract | None, tally: Tally, *, examples: int, steps: int, seed_: int
+    subject: Subject,
+    contract: Contract | None,
+    tally: Tally,
+    *,
+    examples: int,
+    steps: int,
+    seed_: int,
+    known: Collection[str],
 ) -> str | None:
     """Explore at random, then go for what chance has left out; return why it broke off if not because of a rule."""
     directed = 0 if contract is not None else int(examples * DIRECTED)
     seeds = count(seed_ * _SEEDS_APART)
 
     def go(most: int, lead: Lead | None = None) -> str | None:
-        machine = machine_for(factory, contract, tally=tally, run_seed=seed_, lead=lead)
+        machine = machine_for(subject, contract, tally=tally, run_seed=seed_, lead=lead, known=known)
         return _run(machine, examples=most, steps=steps, seed_=next(seeds))
 
     def wander(until: int) -> str | None:
@@ -144,20 +163,8 @@ def _wander(
     return reason or wander(examples)
 
 
-def _visited(tally: Tally) -> dict[str, tuple[Collection[str], Collection[str]]]:
-    """What was seen, and what is expected to be, where each run draws its own contract."""
-    visited: dict[str, tuple[Collection[str], Collection[str]]] = {
-        "fault kinds": (tally.faults, floors.expected_kinds()),
-        "commit points": (tally.commit_points, floors.expected_points()),
-        "contract values": (tally.contract_values, floors.expected_values()),
-    }
-    if tally.transitions:  # else the client does not tell of them; one that was led there may go another way
-        visited["transitions"] = ({*tally.transitions, *tally.led}, floors.expected_transitions(tally.commands))
-    return visited
-
-
 def _missing(tally: Tally) -> set[str]:
-    return {name for seen, expected in _visited(tally).values() for name in expected if name not in seen}
+    return {name for seen, expected in tally.visited().values() for name in expected if name not in seen}
 
 
 def _leads_to(places: set[str]) -> Iterator[Lead]:
@@ -203,28 +210,7 @@ def _verdict(tally: Tally, findings: tuple[Finding, ...], broke_off: str | None,
     doubts = []
     if broke_off:
         doubts.append(broke_off)
-    if not tally.examples:
-        doubts.append("no run was made")
-    if not tally.judged and not findings:
-        doubts.append("no rule had anything to judge")
-    if not tally.faults:
-        doubts.append("no fault struck")
+    doubts.extend(tally.doubts())
     if drawn and not findings and not broke_off:
-        doubts.extend(floors.shortfalls(tally.examples, _visited(tally)))
+        doubts.extend(floors.shortfalls(tally.examples, tally.visited()))
     return decide(findings=findings, doubts=doubts)
-
-
-def _least(scenario: Scenario, findings: tuple[Finding, ...], subject: Subject) -> tuple[Scenario, tuple[Finding, ...]]:
-    """Shrink a failure, keeping to the rule that was broken first."""
-    rule_id = findings[0].rule
-    latest = findings
-
-    def is_broken(candidate: Scenario) -> bool:
-        nonlocal latest
-        found = run(candidate, subject).outcome.findings
-        if not any(finding.rule == rule_id for finding in found):
-            return False
-        latest = tuple(sorted(found, key=lambda finding: finding.rule != rule_id))
-        return True
-
-    return shrink(scenario, is_broken), latest

@@ -6,7 +6,7 @@ too to which a client was led on purpose and where it went another way, which th
 differently.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
@@ -98,14 +98,19 @@ def values_of(contract: Contract) -> Iterator[str]:
     yield from _chosen(contract)
 
 
-def shortfalls(examples: int, visited: Mapping[str, tuple[Collection[str], Collection[str]]]) -> Iterator[str]:
+def shortfalls(
+    examples: int,
+    visited: Mapping[str, tuple[Collection[str], Collection[str]]],
+    shares: Sequence[tuple[int, float]] | None = None,
+) -> Iterator[str]:
     """Yield, for each thing that is asked for, what an exploration fell short of.
 
     Args:
         examples: runs that were made.
         visited: by what is visited ("fault kinds"): what was seen of it, and what is expected of it.
+        shares: what is asked for, from how many examples on, the most first; :data:`SHARES` if None.
     """
-    share = next((share for least, share in SHARES if examples >= least), 0.0)
+    share = next((share for least, share in shares or SHARES if examples >= least), 0.0)
     for what, (seen, expected) in visited.items():
         missed = sorted(set(expected) - set(seen))
         met = len(expected) - len(missed)

@@ -5,11 +5,16 @@ shrunk as one. ``machine_for`` makes the machine for anyone's own suite; ``harne
 times.
 """
 
-from collections import Counter
+import re
+from collections.abc import Collection
 from functools import cache
-from typing import ClassVar, Final, get_args
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar, Final, get_args
+from unittest import TestCase
 
 import hypothesis.strategies as st
+from hypothesis import event
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from fake_provider.contract import Contract, CreateAnswer
@@ -19,12 +24,17 @@ from fake_provider.work import DEFAULT, Work
 from harness.explore import floors
 from harness.explore.leads import Lead, edge, leads, stories
 from harness.explore.strategies import contracts, faults, works
+from harness.explore.suite import RuleBroken, case_of
+from harness.explore.tally import Tally
 from harness.history import Entry, StateRecorded
-from harness.stage import Stage
+from harness.known_failing import rules_besides
+from harness.rules.judge import Judge
+from harness.stage import Stage, SubjectError
 from harness.subject import Factory
-from harness.subjects.resolve import REFERENCE
+from harness.subjects.resolve import REFERENCE, Subject, subject_of
 from harness.verdict import Finding
 from harness.virtual_time import Simulation
+from scenarios.loading import find_contract
 from scenarios.model import (
     Arm,
     Cancel,
@@ -44,7 +54,7 @@ from scenarios.model import (
     Wait,
 )
 
-__all__ = ["Machine", "RuleBroken", "Tally", "machine_for"]
+__all__ = ["Machine", "machine_for"]
 
 MAX_OPERATIONS: Final = 3
 """Enough for one operation to disturb another; more only make failures harder to read."""
@@ -65,59 +75,32 @@ FAULTS: Final = faults(operations=MAX_OPERATIONS, workers=WORKERS)
 _NAME: Final = "found-by-exploration"
 
 
-class RuleBroken(AssertionError):
-    """A run of the machine in which rules were broken. Each rule has a subclass, so that shrinking keeps to the
-    rule.
-    """
-
-    def __init__(self, findings: tuple[Finding, ...]) -> None:
-        self.findings = findings
-        super().__init__(
-            "\n".join(f"{finding.rule} ({finding.requirement}): {finding.message}" for finding in findings)
-        )
-
-
 @cache
 def _broken(rule_id: str) -> type[RuleBroken]:
     """One class for each rule: Hypothesis takes errors of one class for one failure, and shrinks within it."""
     return type(f"RuleBroken[{rule_id}]", (RuleBroken,), {})
 
 
-class Tally:
-    """What was visited by all runs of a machine together."""
+class _Case:
+    """``TestCase``, which Hypothesis offers on each machine."""
 
-    def __init__(self) -> None:
-        self.examples = 0
-        self.steps = 0
-        self.judged = 0
-        self.transitions: Counter[str] = Counter()
-        self.faults: Counter[str] = Counter()
-        self.commit_points: Counter[str] = Counter()
-        self.contract_values: Counter[str] = Counter()
-        self.led: set[str] = set()  # transitions whose leads were played because nothing else had led there
-        self.commands: set[str] = set()  # beyond the least, that the client takes
-        self.failure: tuple[Scenario, tuple[Finding, ...]] | None = (
-            None  # the last one seen: after shrinking, the least
-        )
-
-    def observe(self, entry: Entry) -> None:
-        """Count one entry of a history."""
-        match entry.fact:
-            case StateRecorded(before=before, after=after) if before != after:
-                self.transitions[edge(before, after)] += 1
-            case FaultStruck(kind=kind, point=point):
-                self.faults[kind] += 1
-                self.commit_points[point.value] += 1
+    def __get__(self, _instance: object, machine: Any) -> type[TestCase]:
+        return case_of(machine)
 
 
 class Machine(RuleBasedStateMachine):
     """One simulated run. Made concrete by :func:`machine_for`."""
 
-    factory: ClassVar[Factory]
+    subject: ClassVar[Subject]
     contract: ClassVar[Contract | None] = None  # None: drawn for each run
     run_seed: ClassVar[int] = 0
+    known: ClassVar[frozenset[str]] = frozenset()  # rules that are known to be broken, and not judged
     lead: ClassVar[Lead | None] = None  # what every run begins with; None: drawn, or nothing
     tally: ClassVar[Tally]
+    save: ClassVar[Path | None] = None  # where the shrunk run goes that fails in a suite
+    wanders: ClassVar[bool] = True  # each run draws its contract and its beginning
+    in_suite: ClassVar[bool] = False  # somebody may ask Hypothesis for statistics; they cost a twentieth of the time
+    TestCase = _Case()  # type: ignore[assignment]  # a descriptor there, too
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,6 +108,7 @@ class Machine(RuleBasedStateMachine):
         self.steps: list[Step] = []
         self.states: dict[str, str] = {}  # the local states of operations, where the client notes them
         self.people = False  # whether anyone looks after operations at rest
+        self.visited: set[str] = set()  # in this run, as Hypothesis's statistics are to tell it
         self.over = False
 
     # -- the beginning
@@ -155,12 +139,17 @@ class Machine(RuleBasedStateMachine):
             seed=self.run_seed,
         )
         self.submitted: list[str] = []
-        self.simulation = Simulation(self.scenario, type(self).factory, seed=self.run_seed)
+        factory = self.subject.factory
+        assert factory is not None, "machine_for() takes no other subjects"
+        judge = Judge(rules_besides(self.known))
+        self.simulation = Simulation(self.scenario, factory, seed=self.run_seed, judge=judge)
         self.simulation.history.observe(self.tally.observe)
         self.simulation.history.observe(self._follow)
         self.simulation.start()
         self.tally.commands.update(self.simulation.commands)
-        self.tally.contract_values.update(floors.values_of(self.scenario.contract))
+        promises = list(floors.values_of(self.scenario.contract))
+        self.tally.contract_values.update(promises)
+        self.visited.update(f"promise {each}" for each in promises)
         if opening is not None:
             self._play(opening)
             return
@@ -202,9 +191,14 @@ class Machine(RuleBasedStateMachine):
         return not isinstance(step, Complete | Fail) or step.operation in self._unfinished
 
     def _follow(self, entry: Entry) -> None:
-        """Keep in mind which operations wait for a person."""
-        if isinstance(entry.fact, StateRecorded):
-            self.states[entry.fact.operation] = entry.fact.after
+        """Keep in mind which operations wait for a person, and where this run has been."""
+        match entry.fact:
+            case StateRecorded(operation=operation, before=before, after=after):
+                self.states[operation] = after
+                if before != after:
+                    self.visited.add(f"transition {edge(before, after)}")
+            case FaultStruck(kind=kind, point=point):
+                self.visited |= {f"fault {kind}", f"commit point {point}"}
 
     # -- what people and programs do
 
@@ -307,6 +301,9 @@ class Machine(RuleBasedStateMachine):
         if self.simulation is None:
             return
         self.tally.examples += 1
+        if self.in_suite:
+            for each in sorted(self.visited):
+                event(each)
         with self.simulation as simulation:
             if self.over:
                 return
@@ -338,8 +335,9 @@ class Machine(RuleBasedStateMachine):
         if not findings:
             return
         self.over = True
-        self.tally.failure = (self._as_scenario(), findings)
-        raise _broken(findings[0].rule)(findings)
+        scenario = self._as_scenario()
+        self.tally.failure = (scenario, findings)
+        raise _broken(findings[0].rule)(findings, scenario)
 
     def _as_scenario(self) -> Scenario:
         story = {
@@ -398,29 +396,60 @@ class Machine(RuleBasedStateMachine):
 
 
 def machine_for(
-    factory: Factory,
-    contract: Contract | None = None,
+    subject: Factory | str | Subject,
+    contract: Contract | str | None = None,
     *,
     tally: Tally | None = None,
     run_seed: int = 0,
     lead: Lead | None = None,
+    known: Collection[str] = (),
+    save: Path | str | None = None,
 ) -> type[Machine]:
     """Return a state machine class for a simulated client; its ``TestCase`` goes into any test suite.
 
     Args:
-        factory: makes the client, as for ``jobsworth check package.module:factory``.
-        contract: what the provider promises; drawn anew for each run if left out.
+        subject: the client: its factory, or ``package.module:factory``, as for ``jobsworth check``.
+        contract: what the provider promises, or the name of a preset or a file; drawn anew for each run if left out.
         tally: counts what is visited.
         run_seed: what the randomness inside each run starts from.
         lead: what every run begins with; now one and now another, and mostly none, if left out.
+        known: rules that are known to be broken: they are not judged, so that others come to light.
+        save: in a suite, the folder for the scenario of a failure; it is part of the failure's message if left out.
+
+    Raises:
+        SubjectError: the subject cannot be found, or not be simulated.
+        ScenarioError: there is no such contract.
+        BadList: there is no such rule.
+        TypeError: what is given for the contract is none.
     """
+    under_test = subject if isinstance(subject, Subject) else subject_of(subject)
+    if under_test.factory is None:
+        raise SubjectError(
+            f"{under_test.name!r} cannot be explored: exploration needs a client that can be simulated, "
+            f"and this one is run {' or '.join(under_test.modes)}"
+        )
+    promised = find_contract(contract) if isinstance(contract, str) else contract
+    if promised is not None and not isinstance(promised, Contract):
+        raise TypeError(f"{promised!r} is no contract: a fake_provider.contract.Contract, or the name of a preset")
+    rules_besides(frozenset(known))
     attributes = {
-        "factory": staticmethod(factory),
-        "contract": contract,
+        "known": frozenset(known),
+        "subject": under_test,
+        "contract": promised,
         "tally": tally or Tally(),
         "run_seed": run_seed,
         "lead": lead,
+        "save": Path(save) if save is not None else None,
+        "wanders": promised is None and lead is None,
         "__module__": f"{__name__}:made",  # it has no source: Hypothesis would read this file through to look for it
-        "__doc__": f"Exploration of {getattr(factory, '__module__', '')}:{getattr(factory, '__qualname__', factory)}.",
+        "__doc__": f"Exploration of {under_test.name}.",
     }
-    return type("ExplorationMachine", (Machine,), attributes)
+    return type(_name(under_test, promised), (Machine,), attributes)
+
+
+def _name(subject: Subject, contract: Contract | None) -> str:
+    """A name of its own for each machine: Hypothesis keeps failing examples by it, and drops what does not fail."""
+    name = f"Exploration_of_{subject.name}"
+    if contract is not None:
+        name += f"_under_{contract.name}_{sha256(contract.model_dump_json().encode()).hexdigest()[:8]}"
+    return re.sub(r"\W+", "_", name)

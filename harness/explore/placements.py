@@ -15,10 +15,10 @@ from pydantic.fields import FieldInfo
 
 from fake_provider.addresses import Address
 from fake_provider.facts import CommitPoint, Endpoint
-from fake_provider.faults import KINDS, UNTIL_HEALED, Fault
+from fake_provider.faults import KINDS, UNTIL_HEALED, Course, Fault
 from scenarios.model import Scenario, Start, Step
 
-__all__ = ["Place", "Placement", "Treatment", "plain_treatments", "stage", "treatments"]
+__all__ = ["Place", "Placement", "Treatment", "chances", "plain_treatments", "stage", "treatments"]
 
 RESTART_S: Final = 1.0
 """A killed worker is started again after so long, as a supervisor does. Under its lease, so that both cases occur: its
@@ -72,6 +72,15 @@ class Treatment(msgspec.Struct, frozen=True):
         """Whether this is the one way in which its kind is tried where not all ways are."""
         return not self.until_healed and self.parameters == _PLAIN.get(self.kind, ())
 
+    def fault(self, endpoint: Endpoint, occurrence: int) -> Fault:
+        """The fault as a scenario holds it, at an occurrence of an endpoint."""
+        return KINDS[self.kind](
+            kind=self.kind,
+            at=Address(endpoint=endpoint, point=self.point, occurrence=occurrence),
+            times=UNTIL_HEALED if self.until_healed else 1,
+            **dict(self.parameters),
+        )
+
 
 class Placement(msgspec.Struct, frozen=True):
     """One planned fault of a sweep."""
@@ -88,13 +97,7 @@ class Placement(msgspec.Struct, frozen=True):
 
     def fault(self) -> Fault:
         """The fault as a scenario holds it."""
-        place, treatment = self.place, self.treatment
-        return KINDS[treatment.kind](
-            kind=treatment.kind,
-            at=Address(endpoint=place.endpoint, point=treatment.point, occurrence=place.occurrence),
-            times=UNTIL_HEALED if treatment.until_healed else 1,
-            **dict(treatment.parameters),
-        )
+        return self.treatment.fault(self.place.endpoint, self.place.occurrence)
 
     def restart(self, workers: tuple[str, ...]) -> Step | None:
         """The step that starts the worker again which this fault kills, if it kills one."""
@@ -131,6 +134,29 @@ def treatments(endpoint: Endpoint) -> tuple[Treatment, ...]:
         Treatment(rank, kind, point, parameters, until_healed)
         for rank, (_, _, kind, point, parameters, until_healed) in enumerate(found)
     )
+
+
+def chances(course: Course) -> int:
+    """Return which treatments would find something to strike, at the commit point that an exchange has come to: for
+    each the bit of its rank is set.
+    """
+    surely, others = _chances(course.endpoint, course.point)
+    return surely | sum(bits for fault, bits in others if fault.can_strike(course))
+
+
+@cache
+def _chances(endpoint: Endpoint, point: CommitPoint) -> tuple[int, tuple[tuple[Fault, int], ...]]:
+    """The treatments of a commit point that find something always, and the others as faults, each with its bits."""
+    surely, others = 0, []
+    for each in treatments(endpoint):
+        if each.point is not point or each.until_healed:
+            continue
+        fault, bits = each.fault(endpoint, 1), 3 << each.rank  # once, and beside it the same until healed
+        if type(fault).can_strike is Fault.can_strike:
+            surely |= bits
+        else:
+            others.append((fault, bits))
+    return surely, tuple(others)
 
 
 def _variants(cls: type[Fault]) -> Iterator[tuple[tuple[str, Any], ...]]:

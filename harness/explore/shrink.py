@@ -95,6 +95,7 @@ def _plainer_terms(whole: _Document) -> Iterator[_Document]:
         yield {**whole, "work": _without(whole["work"], key)}
         yield from ({**whole, "work": {**whole["work"], key: _without(part, field)}} for field in part)
     yield {**whole, "seed": 0}
+    yield {**whole, "requirements": []}  # of the story that it was; the finding names its own
 
 
 def _plainer_items(whole: _Document) -> Iterator[_Document]:
@@ -104,12 +105,65 @@ def _plainer_items(whole: _Document) -> Iterator[_Document]:
                 yield {**whole, key: [*whole[key][:number], simpler, *whole[key][number + 1 :]]}
 
 
+def _planned_faults(whole: _Document) -> Iterator[_Document]:
+    """Faults that lie in wait from the start, where a person looks for them, instead of being armed in a step."""
+    for number, step in enumerate(whole["steps"]):
+        if step["do"] == "arm":
+            others = [*whole["steps"][:number], *whole["steps"][number + 1 :]]
+            yield {**whole, "steps": others, "faults": [*whole["faults"], step["fault"]]}
+
+
+def _plainer_names(whole: _Document) -> Iterator[_Document]:
+    """Operations numbered in the order in which they are submitted."""
+    plain = {operation: f"op-{number}" for number, operation in enumerate(_operations(whole), start=1)}
+    if all(operation == name for operation, name in plain.items()):
+        return
+
+    def named(item: _Document) -> _Document:
+        told = dict(item)
+        if "operation" in item:
+            told["operation"] = plain.get(item["operation"], item["operation"])
+        if "fault" in item:
+            told["fault"] = named(item["fault"])
+        if isinstance(item.get("at"), str):
+            address, at_whom, who = item["at"].partition("@")
+            told["at"] = f"{address}{at_whom}{plain.get(who, who)}"
+        return told
+
+    yield {
+        **whole,
+        **{key: [named(item) for item in whole[key]] for key in ("steps", "faults")},
+        **{key: {plain.get(name, name): part for name, part in whole[key].items()} for key in ("work", "ends", "jobs")},
+    }
+
+
 def _rounder_times(whole: _Document) -> Iterator[_Document]:
     for digits in (0, 1):
         yield {**whole, "steps": [{**step, "at": round(step["at"], digits)} for step in whole["steps"]]}
 
 
-_PASSES: Final = (_fewer_operations, _fewer_workers, _plainer_terms, _plainer_items, _rounder_times)
+def _shorter_waits(whole: _Document) -> Iterator[_Document]:
+    """A step nearer to the one before it, and all later ones with it."""
+    before = 0.0
+    for number, step in enumerate(whole["steps"]):
+        gap = step["at"] - before
+        for wait in (0, 1, gap // 2, gap - max(1, gap // 4)):
+            if wait < gap:
+                nearer = [{**each, "at": round(each["at"] - gap + wait, 3)} for each in whole["steps"][number:]]
+                yield {**whole, "steps": [*whole["steps"][:number], *nearer]}
+        before = step["at"]
+
+
+_PASSES: Final = (
+    _fewer_operations,
+    _fewer_workers,
+    _plainer_terms,
+    _plainer_items,
+    _planned_faults,
+    _rounder_times,
+    _shorter_waits,
+    _plainer_names,
+)
 
 
 def _operations(whole: _Document) -> list[str]:
@@ -133,11 +187,14 @@ def _simpler(item: _Document) -> Iterator[_Document]:
     """One step or fault with less in it."""
     if "fault" in item:
         yield from ({**item, "fault": fault} for fault in _simpler(item["fault"]))
-    if item.get("times", 1) != 1:
-        yield {**item, "times": 1}
+    times = item.get("times", 1)
+    if times != 1:
+        yield from ({**item, "times": 1}, {**item, "times": 2})
+    if isinstance(times, int) and times > 2:
+        yield from ({**item, "times": times // 2}, {**item, "times": times - 1})
     if isinstance(item.get("at"), str) and "@" in item["at"]:
         yield {**item, "at": item["at"].partition("@")[0]}
-    for key in ("parameters", "worker", "error"):
+    for key in ("parameters", "worker", "error", "who", "why"):
         if item.get(key) and item.get("do") not in {"kill", "start", "stop", "resume"}:
             yield _without(item, key)
 

@@ -93,11 +93,13 @@ class Precedents:
         name: of the story; what is drawn for the audit depends on it alone.
         """
         self.followed = 0  # placements that need no run
+        self.idle = 0  # placements that find nothing to strike
         self.audited = 0
         self._number = number
         self._made: defaultdict[tuple[bytes, Treatment], list[_Precedent]] = defaultdict(list)
         self._draw = Random(f"audit of {name}")
         self._due: list[Audit] = []
+        self._idle: list[tuple[Placement, ...]] = []
 
     def add(
         self,
@@ -127,6 +129,12 @@ class Precedents:
                 return True
         return False
 
+    def take_for_idle(self, placements: tuple[Placement, ...]) -> None:
+        """Take note that the last fault will find nothing to strike. Some of those are drawn for the audit."""
+        self.idle += 1
+        if self.idle == 1 or self._draw.random() < AUDITED:
+            self._idle.append(placements)
+
     def merge(self, first: Run, other: Run) -> None:
         """Take note that a run is not gone on with, since its client did the same as in another one. Of some of these,
         one placement is drawn for the audit.
@@ -147,6 +155,12 @@ class Precedents:
         self._due += [
             Audit(number, each, each) for place, each in enumerate(runs) if not place or self._draw.random() < AUDITED
         ]
+
+    def said_to_be_idle(self) -> list[tuple[Placement, ...]]:
+        """Return the placements since the last call that are to be seen to strike nothing, and count them."""
+        idle, self._idle = self._idle, []
+        self.audited += len(idle)
+        return idle
 
     def due(self) -> list[Audit]:
         """Return what is to be audited since the last call, and count it."""

@@ -2,12 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 import msgspec
 
 from fake_provider.facts import Endpoint
-from fake_provider.faults import KINDS, webhooks
 from harness.explore.attempts import Attempt, Situation
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, treatments
 from harness.explore.situations import Precedents, Run
@@ -15,8 +13,6 @@ from harness.verdict import Finding, SweptStory
 from scenarios.model import Scenario
 
 __all__ = ["Story", "Wanted"]
-
-_ABOUT_WEBHOOKS: Final = frozenset(name for name, kind in KINDS.items() if kind.__module__ == webhooks.__name__)
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -56,6 +52,7 @@ class Story:
         self._frontier: list[Run] = []
         self._next: list[Run] = []
         self._known: dict[tuple[object, ...], Run] = {}  # runs that are extended, by their reactions
+        self._outcomes: set[bytes] = set()
         self.made: dict[tuple[Placement, ...], None] = {}  # the runs, in their order
         self._reactions: defaultdict[Endpoint, dict[Treatment, dict[int, bytes | None]]] = defaultdict(dict)
         self._tried: dict[Endpoint, tuple[Treatment, ...]] = {}
@@ -91,11 +88,22 @@ class Story:
                 situation = self._situation(node, place)
                 tried = self._tried_at(place.endpoint)
                 for treatment in tried:
-                    if treatment.kind in _ABOUT_WEBHOOKS and not self.scenario.contract.webhooks.enabled:
-                        continue
                     placement = Placement(place, treatment)
-                    if placement.key > last and not (treatment.until_healed and _twin(treatment, place) in tried):
-                        yield Wanted(self, (*node.placements, placement), situation)
+                    if placement.key <= last or (treatment.until_healed and _twin(treatment, place) in tried):
+                        continue
+                    placements = (*node.placements, placement)
+                    if node.attempt.finds(treatment, place):
+                        yield Wanted(self, placements, situation)
+                    else:
+                        self._is_idle(placements)
+
+    def _is_idle(self, placements: tuple[Placement, ...]) -> None:
+        """Take note that the last of these faults finds nothing to strike: the run would be that without it. Where it
+        is to last, it is one with the fault that lasts from where it first finds something.
+        """
+        self.precedents.take_for_idle(placements)
+        if self._level == 1:
+            self._note_reaction(placements[0], None)
 
     def _situation(self, node: Run, place: Place) -> Situation | None:
         """The situation at a place, if runs may stand for one another by it: not where another fault struck already."""
@@ -123,6 +131,7 @@ class Story:
         """Take note of a run."""
         placements = wanted.placements
         self.runs_made += 1
+        self._outcomes.add(attempt.reaction)
         if wanted.situation is not None:
             self.precedents.add(
                 wanted.situation,
@@ -133,14 +142,15 @@ class Story:
             )
         self.made[placements] = None
         if self._level == 1:
-            (only,) = placements
-            reaction = attempt.reaction if attempt.struck else None
-            of_endpoint = self._reactions[only.place.endpoint]
-            of_endpoint.setdefault(only.treatment, {})[only.place.order] = reaction
-            if not only.treatment.until_healed:  # stands for the run in which it lasts, until that one is made
-                longer = of_endpoint.setdefault(_twin(only.treatment, only.place), {})
-                longer.setdefault(only.place.order, reaction)
+            self._note_reaction(placements[0], attempt.reaction if attempt.struck else None)
         self._keep(placements, attempt)
+
+    def _note_reaction(self, only: Placement, reaction: bytes | None) -> None:
+        of_endpoint = self._reactions[only.place.endpoint]
+        of_endpoint.setdefault(only.treatment, {})[only.place.order] = reaction
+        if not only.treatment.until_healed:  # stands for the run in which it lasts, until that one is made
+            longer = of_endpoint.setdefault(_twin(only.treatment, only.place), {})
+            longer.setdefault(only.place.order, reaction)
 
     def stand_behind(self, first: "Story") -> None:
         """Leave it to another story, which is one with this, to be swept."""
@@ -199,8 +209,10 @@ class Story:
             pruned=self.pruned,
             same_reaction=self._same_reaction,
             same_situation=self._same_story or self.precedents.followed,
+            nothing_to_strike=self.precedents.idle,
             audited=self.precedents.audited,
             runs_made=self.runs_made,
+            outcomes=len(self._outcomes),
             not_made=self.not_made,
         )
 

@@ -8,7 +8,7 @@ A single fault is tried with all its parameters, once and until healed. Two or m
 thorough: each kind with one choice of parameters, striking once. Not every placement needs a run. These are *pruned*,
 and counted; the last two only where the client says what it will go on from (``harness.subject.Candid``):
 
-* A fault of webhooks, where the contract has none: there is nothing to strike.
+* A fault that would find nothing to strike: the run without it says so, which asks each kind at each commit point.
 * A fault that lasts until healed, where no later exchange would have met it: the run is that of the same fault once.
 * From the second fault on, placements in a run whose client did the very same things, with the same in hand at the
   provider, as in a run that is extended already (``attempts`` says what a reaction is); a run with a fault that nobody
@@ -107,7 +107,8 @@ def sweep(
         raise SubjectError(f"{subject.name!r} cannot be swept: a sweep needs a client that can be simulated")
     began = time.perf_counter()
     bare = tuple(_without_faults(scenario) for scenario in scenarios)
-    with crew(subject, bare, seed=seed, cores=cores, looks_below=faults if prune and not thorough else 0) as hands:
+    looks = prune and not thorough
+    with crew(subject, bare, seed=seed, cores=cores, deepest=faults, looks=looks) as hands:
         roots = list(hands.all((number, ()) for number in range(len(bare))))
         stories: list[Story] = []
         twins: list[tuple[Story, Story]] = []
@@ -208,6 +209,12 @@ def _without_precedent(pending: Iterable[Wanted]) -> tuple[list[Wanted], list[Wa
 
 def _audit(hands: Crew, story: Story) -> None:
     """Make the runs of a sample of what was pruned, and those that stand for them."""
+    idle = story.precedents.said_to_be_idle()
+    for placements, made in zip(idle, hands.all((story.number, each) for each in idle), strict=True):
+        story.broken += [(placements, finding) for finding in made.findings]
+        if made.struck:
+            last = placements[-1]
+            story.doubts.append(f"{last.treatment.kind} at {last.fault().at} strikes, though nothing was to be struck")
     audits = story.precedents.due()
     tasks = [task for each in audits for task in ((each.number, each.precedent), (story.number, each.follower))]
     aftermaths = list(hands.aftermaths(tasks))

@@ -66,8 +66,10 @@ class SweepReport(Report, frozen=True, kw_only=True):
     pruned: int
     same_reaction: int
     same_situation: int
+    nothing_to_strike: int
     audited: int
     runs_made: int
+    outcomes: int
     not_made: int
     seconds: float
     scenarios: tuple[SweptStory, ...]
@@ -90,10 +92,14 @@ def report_of(
     Args:
         left_out: runs that were not made.
         stale: what is listed as known failing and is not.
-        trouble: why there are no runs.
+        trouble: why there are no runs, or not all of them.
     """
-    verdict = merge([*(run.verdict for run in runs), *([Verdict.FAIL] if stale else [])])
-    if stale and not any(run.verdict is Verdict.FAIL for run in runs):
+    besides = [*([Verdict.FAIL] if stale else []), *([Verdict.UNKNOWN] if trouble else [])]
+    verdict = merge([*(run.verdict for run in runs), *besides])
+    broken = any(run.verdict is Verdict.FAIL for run in runs)
+    if trouble and broken:
+        trouble = f"{_reason(verdict, runs)}; {trouble}"
+    elif stale and not broken:
         trouble = f"listed as known failing: {stale[0]}" + (f", and {len(stale) - 1} more" if stale[1:] else "")
     return Report(
         format=FORMAT,
@@ -148,8 +154,10 @@ def swept(subject: str, seed: int, found: "Sweep", *, reproduce: str) -> SweepRe
         pruned=sum(story.pruned for story in stories),
         same_reaction=sum(story.same_reaction for story in stories),
         same_situation=sum(story.same_situation for story in stories),
+        nothing_to_strike=sum(story.nothing_to_strike for story in stories),
         audited=sum(story.audited for story in stories),
         runs_made=sum(story.runs_made for story in stories),
+        outcomes=sum(story.outcomes for story in stories),
         not_made=sum(story.not_made for story in stories),
         seconds=found.seconds,
         scenarios=stories,

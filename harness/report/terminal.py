@@ -29,6 +29,7 @@ _MARK: Final = {Mark.PLAIN: " ", Mark.FAULT: "!", Mark.NEXT: ">", Mark.FINDING: 
 _MARK_COLOUR: Final = {Mark.PLAIN: "", Mark.FAULT: "red", Mark.NEXT: "cyan", Mark.FINDING: "bold red"}
 _PLAIN_WIDTH: Final = 120  # of a table in a file or a CI log, which wrap by themselves or not at all
 _MOST_FACTS: Final = 12  # shown of one finding: more prove no more
+_MOST_ALIKE: Final = 3  # breaches of one rule in one run that are told one by one
 _MOST_CHARACTERS: Final = 2_000  # shown of one text: a client may say anything, at any length
 
 
@@ -153,9 +154,19 @@ class Screen:
             self.say("")
             heading = f"{outcome.verdict.value.upper()} {outcome.scenario} ({outcome.mode}): {outcome.reason}"
             self.say(heading, _COLOUR[outcome.verdict])
-            for finding in outcome.findings:
-                self.finding(finding, run.history)
+            self.findings(outcome.findings, run.history)
             self.say(f"  reproduce: {outcome.reproduce}")
+
+    def findings(self, findings: Sequence[Finding], history: "_Facts | None" = None) -> None:
+        """The breaches of one run: the first of each rule, since a client that goes wrong mostly goes on doing so."""
+        told: Counter[str] = Counter()
+        for finding in findings:
+            told[finding.rule] += 1
+            if told[finding.rule] <= _MOST_ALIKE:
+                self.finding(finding, history)
+        for rule, count in told.items():
+            if count > _MOST_ALIKE:
+                self.say(f"  {rule}: … and {count - _MOST_ALIKE} more like these", "red")
 
     def finding(self, finding: Finding, history: "_Facts | None" = None) -> None:
         """One breach, and the facts that prove it if their history is at hand."""
@@ -175,8 +186,7 @@ class Screen:
             findings = each.judgement.findings
             told = "1 finding" if len(findings) == 1 else f"{len(findings) or 'no'} findings"
             self.say(f"session {each.session}: {told}, {len(each.judgement.judged)} rules judged")
-            for finding in findings:
-                self.finding(finding, each.proofs)
+            self.findings(findings, each.proofs)
 
     def story(self, lines: Iterable[Line]) -> None:
         """A run in words."""
@@ -199,12 +209,11 @@ class Screen:
         self.say(f"{report.examples} examples, {report.steps} steps, {report.seconds:.1f} s, seed {report.seed}")
         self._counts("faults struck", report.faults_struck_by_kind)
         self._counts("at commit points", report.commit_points_struck)
-        self._counts("transitions seen", report.transitions_seen)
+        self._counts("transitions seen", report.transitions_seen, or_else="none; the client notes none")
         self.say(f"contract values: {len(report.contract_values_seen)}")
         if report.transitions_not_taken:
             self.say(f"led there, and went another way: {', '.join(report.transitions_not_taken)}")
-        for finding in report.findings:
-            self.finding(finding)
+        self.findings(report.findings)
         if report.saved_scenario is not None:
             self.say(f"the shrunk run is saved as {report.saved_scenario}")
         if report.verdict is not Verdict.PASS:
@@ -214,33 +223,35 @@ class Screen:
         """What a sweep went through and found."""
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("scenario")
-        for heading in ("placements", "pruned", "runs made", "not made"):
+        for heading in ("placements", "pruned", "runs made", "outcomes", "not made"):
             table.add_column(heading, justify="right")
         for each in report.scenarios:
-            counts = (each.placements, each.pruned, each.runs_made, each.not_made)
+            counts = (each.placements, each.pruned, each.runs_made, each.outcomes, each.not_made)
             table.add_row(Text(clean(each.scenario)), *(f"{count:,}" for count in counts))
         self._console.print(table)
         self.say(
             f"faults in one run, at most: {report.faults}; placements {report.placements:,}, pruned {report.pruned:,}, "
             f"runs made {report.runs_made:,}, not made {report.not_made:,}; {report.seconds:.1f} s"
         )
-        others = report.pruned - report.same_reaction - report.same_situation
+        others = report.pruned - report.same_reaction - report.same_situation - report.nothing_to_strike
         self.say(
             f"pruned: {report.same_reaction:,} in runs in which the client did the same as in another one; "
             f"{report.same_situation:,} as the same fault is tried in the same situation; "
-            f"{others:,} where nothing was to strike, or made no difference"
+            f"{report.nothing_to_strike:,} where there is nothing to strike; {others:,} that make no difference"
         )
         self.say(f"audited, that is pruned and run all the same: {report.audited:,}")
-        for finding in report.findings:
-            self.finding(finding)
+        bare = [each.scenario for each in report.scenarios if not each.placements]
+        if bare and report.findings:
+            self.say(f"no fault was placed in {', '.join(bare)}: where a rule breaks without any fault, none is tried")
+        self.findings(report.findings)
         for saved in report.saved_scenarios:
             self.say(f"a shrunk run is saved as {saved}")
         if report.verdict is not Verdict.PASS:
             self.say(f"reproduce: {report.reproduce}")
 
-    def _counts(self, what: str, counts: Mapping[str, int]) -> None:
+    def _counts(self, what: str, counts: Mapping[str, int], *, or_else: str = "none") -> None:
         told = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
-        self.say(f"{what}: {told or 'none'}")
+        self.say(f"{what}: {told or or_else}")
 
 
 class Progressing:

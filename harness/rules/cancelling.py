@@ -391,8 +391,9 @@ class NoPollAfterCancelDeadline(Rule):
         late = self._late[operation.id] = self._late.get(operation.id, 0) + 1
         if late > 1 and self.first_time(operation.id):
             yield self.finding(
-                f"{sent(exchange)} for {operation.id} is read {late} after the cancel deadline, {seconds(late_s)} "
-                "late. Stop polling at the deadline and record cancellation_unconfirmed.",
+                f"{sent(exchange)} for {operation.id} is read {late} after the cancel deadline, which passed at "
+                f"{seconds(exchange.sent.at - late_s)}: {seconds(late_s)} late. "
+                "Stop polling at the deadline and record cancellation_unconfirmed.",
                 cancels[-1].sent,
                 exchange.sent,
             )

@@ -1,13 +1,15 @@
 """W7: collecting the result is a separate action, and a 200 is not validation."""
 
+import math
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import ClassVar, Final
 
 from fake_provider.contract import ResultKind
-from fake_provider.facts import Endpoint, Fate
+from fake_provider.facts import Endpoint
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import Exchange, Job, Operation
+from harness.rules.views import Exchange, Job, Operation, is_ambiguous
 from harness.rules.words import answered, at, sent
 from harness.verdict import Finding
 
@@ -106,7 +108,7 @@ class HarmedResultNotTaken(SuccessRule):
         brought = "" if served is None else f" brought sha256 {served.sha256}"
         yield self.finding(
             f"{said}, but each result that came was damaged: {sent(reads[-1])}{brought}"
-            f"{faults and f' ({faults})'}, and the provider has {job.result_sha256}. "
+            f"{faults and f' ({faults})'}, and that of the provider has sha256 {job.result_sha256}. "
             "Compare checksum, size, type and count before you believe a result.",
             reads[-1].ended,
             entry,
@@ -250,110 +252,69 @@ class OneTimeResultReadOnce(Rule):
             yield self.finding(
                 f"{sent(exchange)} for {operation.id} reads a one-time result again: {sent(before)} was "
                 f"{answered(before)}, "
-                "undamaged. Store what came before you acknowledge it to yourself.",
+                "undamaged. There may be no second time: store what came as soon as it came, and never ask again.",
                 before.ended,
                 exchange.sent,
             )
 
 
-USUAL_FAULTS: Final = frozenset(
-    {
-        "answer_cut",
-        "answer_lost",
-        "connection_reset",
-        "request_lost",
-        "result_expired",
-        "retry_after",
-        "server_error",
-        "slow_answer",
-        "too_many_requests",
-    }
-)
-"""What happens to every client that fetches results, and says nothing of the result as such."""
+@rule(id="expired-link-renewed", requirement="W7.4", needs=Needs.REPORT)
+class ExpiredLinkRenewed(Rule):
+    """A result is not recorded or claimed as unavailable for a link that has expired, or that nobody had given.
 
-ASKED_FOR_ONCE: Final = frozenset({ResultKind.INLINE, ResultKind.ONE_TIME})
-"""Results that are not there to be fetched, or may be gone with an answer that got lost."""
-
-FEWEST_TRIES: Final = 3
-"""After so many result reads a client may have tried enough, by its own lights."""
-
-
-@rule(id="result-unavailable-only-if-gone", requirement="W7.6", needs=Needs.REPORT)
-class ResultUnavailableOnlyIfGone(Rule):
-    """``result_unavailable`` is recorded or claimed only after the retrieval has failed for good.
-
-    One answer that got lost, one 503, one address that has expired where the job's status holds a new one, an address
-    that was made up: the result is there, and waits for nobody but the client. Judged where fewer than three result
-    reads were made (or the address was the client's fault), nothing but the usual happened to the operation, nobody was
-    interrupted, and the result deadline leaves time for one try more.
+    The job's status holds a new one: who gives up without a look at it loses a result that is there. Judged where links
+    are signed, nobody was interrupted or told to stop, no fault spoilt the link, and the result deadline leaves time
+    for one try more. (How often other reads are tried ``unavailable-only-after-tries`` judges.)
     """
 
     reaching = frozenset({"result_unavailable"})
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.before != fact.after == "result_unavailable":
+        if fact.before != fact.after:
             yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
 
     def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
-        if fact.state == "result_unavailable":
-            yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+        yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
 
     def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
-        world, operation = self.world, self.world.operation(name)
+        operation = self.world.operation(name)
         reads = operation.calls.get(Endpoint.RESULT, [])
-        calls = [each for calls in operation.calls.values() for each in calls]
-        interrupted = world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values())
-        told = operation.cancels or operation.decided or operation.changed or operation.asked
-        odd = operation.elsewhere or any(not USUAL_FAULTS.issuperset(each.faults) for each in calls)
-        if interrupted or told or odd or "succeeded" not in operation.shown:
+        if not reads or self.world.contract.result.kind is not ResultKind.SIGNED_URL:
             return
-        if world.contract.result.kind in ASKED_FOR_ONCE or operation.terminal_read is None:
+        if self._is_excused(entry, operation):
             return
         self.judged += 1
-        why = self._why_not_gone(operation, reads)
-        if why is None or not self._has_time(entry, operation) or not self.first_time(name):
+        last, why = reads[-1], None
+        if self._problem(last) == "link_invalid" and not last.faults:
+            why = "it went to an address that no answer had given"
+        elif self._problem(last) == "link_expired" and not self._asked_again(operation, reads):
+            why = "its link had expired, and the job was not read again for a new one"
+        if why is None or not self.first_time(name):
             return
         yield self.finding(
-            f"{said} result_unavailable for {name} {at(entry)}, but {why}. Try again, with a new address where the old "
-            "one has expired, until the deadline passes or the provider says that the result is gone.",
-            *((each.sent for each in reads) if reads else (operation.terminal_read.ended,)),
+            f"{said} result_unavailable for {name} {at(entry)}, but {sent(last)} was {answered(last)}: {why}. "
+            "Take the link from the job's status, and a fresh one where it has expired.",
+            last.sent,
             entry,
         )
 
-    def _why_not_gone(self, operation: Operation, reads: list[Exchange]) -> str | None:
-        if not reads:
-            return "no result was ever asked for"
-        last = reads[-1]
-        if last.answer is not None and last.answer.problem == "link_invalid" and not last.faults:
-            return f"{sent(last)} was {answered(last)}: it went to an address that no answer had given"
-        if self._has_expired(last):
-            first = next(each for each in reads if self._has_expired(each))
-            asked = any(each.sent.seq > first.sent.seq for each in operation.calls.get(Endpoint.STATUS, ()))
-            told = "its address had expired, and the job was not read again for a new one"
-            return None if asked else f"{sent(last)} was {answered(last)}: {told}"
-        if len(reads) >= FEWEST_TRIES or not self._is_passing(last):
-            return None
-        return f"it was asked for no more than {len(reads)} times, and {sent(last)} was {answered(last)}"
-
-    def _has_expired(self, read: Exchange) -> bool:
-        links = self.world.contract.result.kind is ResultKind.SIGNED_URL
-        return links and read.answer is not None and read.answer.problem == "link_expired"
+    def _asked_again(self, operation: Operation, reads: list[Exchange]) -> bool:
+        first = next(each for each in reads if self._problem(each) == "link_expired")
+        return any(each.sent.seq > first.sent.seq for each in operation.calls.get(Endpoint.STATUS, ()))
 
     @staticmethod
-    def _is_passing(read: Exchange) -> bool:
-        """Whether what came of a read says nothing of the next one."""
-        status = read.status
-        if read.answer is None or read.answer.fate is not Fate.DELIVERED or status is None:
-            return True
-        return status >= 500 or status in {408, 425, 429}
+    def _problem(read: Exchange) -> str | None:
+        return None if read.answer is None else read.answer.problem
 
-    def _has_time(self, entry: Entry, operation: Operation) -> bool:
+    def _is_excused(self, entry: Entry, operation: Operation) -> bool:
         world, began = self.world, operation.submitted
+        interrupted = world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values())
+        told = operation.cancels or operation.decided or operation.changed or operation.asked or operation.elsewhere
         deadline_s = world.timing.get("result_deadline_s")
-        if began is None or deadline_s is None or operation.held_until > entry.at:
-            return False
+        if interrupted or told or began is None or deadline_s is None or operation.held_until > entry.at:
+            return True
         one_try_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1))
-        return entry.at + one_try_s + world.time("request_timeout_s", 1) < began.at + deadline_s
+        return entry.at + one_try_s + world.time("request_timeout_s", 1) >= began.at + deadline_s
 
 
 @rule(id="finished-result-not-lost", requirement="W7.1", needs=Needs.REPORT)
@@ -379,7 +340,7 @@ class FinishedResultNotLost(Rule):
                 if self.world.intact(each) and not self._is_partial(each) and self.world.surely_read(each)
                 if not self._lacks_annex(operation)
             ),
-            None,
+            self._inside(operation, fact.remote_job),
         )
         success = (
             terminal
@@ -404,6 +365,14 @@ class FinishedResultNotLost(Rule):
                 entry,
             )
 
+    def _inside(self, operation: Operation, remote_job: str | None) -> Exchange | None:
+        """The answer that surely brought the result inside, if none that may have been read brought it damaged."""
+        job = self.world.truth(operation, remote_job)
+        brought = answers_with(operation, job) if job is not None and self.world.inline(job) else []
+        if any(kind.startswith("result_") for each in brought for kind in each.faults):
+            return None
+        return next((each for each in brought if self.world.surely_read(each)), None)
+
     @staticmethod
     def _lacks_annex(operation: Operation) -> bool:
         """Whether what lies beside the result was asked for and did not come undamaged: then the rest is not whole."""
@@ -423,3 +392,57 @@ class FinishedResultNotLost(Rule):
         named = exchange.request.job or (exchange.answer and exchange.answer.job) or ""
         job = self.world.jobs.get(named)
         return job is not None and job.fact.operation not in {None, operation.id}
+
+
+@rule(id="unavailable-only-after-tries", requirement="W7.6", needs=Needs.REPORT)
+class UnavailableOnlyAfterTries(Rule):
+    """``result_unavailable`` is recorded or claimed only after the result was asked for, and was not to be had.
+
+    That is so when the provider said it (404, 410 and their like), or when more than one try came to nothing; of a
+    result that can be read once, one try is all there is. Judged where nobody was interrupted or told to stop, where
+    no Retry-After held the client, and while the result deadline, which may end the tries, is far.
+    """
+
+    reaching = frozenset({"result_unavailable"})
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before != fact.after:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        job = self.world.truth(operation, None)
+        if job is None or self.world.inline(job) or self._is_excused(entry, operation):
+            return
+        self.judged += 1
+        tries = [*operation.calls.get(Endpoint.RESULT, ()), *operation.calls.get(Endpoint.ANNEX, ())]
+        tries += operation.elsewhere
+        once = self.world.contract.result.kind is ResultKind.ONE_TIME
+        last = tries[-1] if tries else None
+        for_good = last is not None and not is_ambiguous(last) and last.status != HTTPStatus.TOO_MANY_REQUESTS
+        if len(tries) > 1 or for_good or (once and tries) or not self.first_time(name):
+            return
+        what = "it was never asked for"
+        if last is not None:
+            what = f"{sent(last)} was {answered(last)}, and it was not tried again"
+        yield self.finding(
+            f"{said} result_unavailable for {name} {at(entry)}, but {what}. Ask for the result of {job.id} until it is "
+            "there, the provider says that it is gone, or the time for it is over.",
+            None if last is None else last.ended,
+            entry,
+        )
+
+    def _is_excused(self, entry: Entry, operation: Operation) -> bool:
+        world, began, success = self.world, operation.submitted, operation.shown.get("succeeded")
+        if began is None or success is None or operation.cancels or operation.decided is not None:
+            return True
+        if world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values()):
+            return True
+        deadline = began.at + world.time("result_deadline_s", math.inf)
+        if max(entry.at, operation.held_until) + world.longest_wait_s >= deadline or operation.held_until > entry.at:
+            return True
+        last = operation.calls.get(Endpoint.STATUS, ())[-1:]  # that after the success may say that the job is lost
+        return any(each.sent.seq > success.seq and each.status != HTTPStatus.OK for each in last)

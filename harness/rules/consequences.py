@@ -126,7 +126,8 @@ class FinalEventLeadsToARead(Rule):
     2xx says "taken". Who answers so and throws the event away (since a forgery had borne its id, since the job had had
     another event before, since it could not be stored) finds the end only at the next poll. A client may pay no heed to
     webhooks at all: judged where one had led to a read before it was due, and where the client was left alone for as
-    long as a read may have to wait for another call or for a lease.
+    long as a read may have to wait for another call or for a lease, before a deadline puts the operation to rest:
+    there it stays until somebody acts, and a webhook is nobody.
     """
 
     endpoints = frozenset({Endpoint.STATUS, Endpoint.LOOKUP})
@@ -162,7 +163,7 @@ class FinalEventLeadsToARead(Rule):
             self._heeds = self._heeds or self._is_hastened(exchange)
         taken, _ = self._taken.pop(name, None), self._sent.pop(name, None)
         if taken is not None:
-            yield from self._judge(name, *taken, exchange.sent, f"{sent(exchange)} is the first read after it")
+            yield from self._judge(name, *taken, exchange.sent, f"the first read after it is {sent(exchange)}")
 
     def at_end(self) -> Iterator[Finding]:
         for name, taken in self._taken.items():
@@ -188,6 +189,8 @@ class FinalEventLeadsToARead(Rule):
         last = operation.last_call
         began = operation.submitted
         deadline = math.inf if began is None else began.at + world.time("result_deadline_s", math.inf)
+        for stop in operation.cancels:
+            deadline = min(deadline, stop.at + world.time("cancel_deadline_s", math.inf))
         if (
             not self._heeds
             or world.clocks_were_set
@@ -196,6 +199,7 @@ class FinalEventLeadsToARead(Rule):
             or (last is not None and last.sent.seq < taken.seq and last.status in THROTTLES)
             or taken.at + wait_s >= deadline
             or operation.decided is not None
+            or operation.state == "human_decision_required"
             or len(operation.naming) > 1
         ):
             return
@@ -203,9 +207,9 @@ class FinalEventLeadsToARead(Rule):
         late_s = until.at - taken.at
         if late_s > wait_s:
             yield self.finding(
-                f"the client took the event of the end of {name} {at(taken)}, and {what}, in the {seconds(late_s)} "
-                f"until {at(until)[3:]}, though another webhook had hastened a read before. Mark an event as known by "
-                "its own id, once it is verified and stored, and let it lead to a status read.",
+                f"the client took the event of the end of {name} {at(taken)}, and {what}: {seconds(late_s)} "
+                f"went by until {at(until)[3:]}, though another webhook had hastened a read before. Mark an event "
+                "as known by its own id, once it is verified and stored, and let it lead to a status read.",
                 taken,
                 until,
             )

@@ -23,6 +23,9 @@ FEWEST_BITS_APART: Final = 32
 
 FEWEST_DISTINCT: Final = 8  # 32 random hex digits show fewer than this once in 10 million tokens
 
+BASE64URL: Final = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]+={0,2}")
+"""Letters of one case only are words, or another encoding, and what stands between them separates them."""
+
 
 @rule(id="careless-replay-noticed", requirement="W2.3", needs=Needs.REPORT)
 class CarelessReplayNoticed(Rule):
@@ -141,10 +144,14 @@ def token_bits(token: str) -> float:
     """The most entropy that a token of this form can hold, in bits.
 
     A UUID counts in full: 128 bits long, of which a version 4 leaves 122 to chance, and the IETF draft recommends it.
+    What separates the parts of a token was not drawn. In base64url (RFC 4648 §5), which has letters of both cases,
+    hyphen and underscore are digits like any other: 22 symbols of it are 128 bits, whichever these are.
     """
     symbols = re.sub(r"[-_:.]", "", token)
     if len(set(symbols)) < FEWEST_DISTINCT:
         return 0
+    if BASE64URL.fullmatch(token):
+        symbols = token.rstrip("=")
     return len(symbols) * bits_per_symbol(symbols)
 
 

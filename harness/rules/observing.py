@@ -1,10 +1,12 @@
 """W4: observing has an owner and an end. (``scheduling`` judges its delay, ``webhooks`` its short cuts.)"""
 
+import math
 from collections.abc import Iterable, Iterator
 
 from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint
-from harness.history import Claimed, Entry, LeaseNoted, StateRecorded
+from harness.history import Claimed, Commanded, Entry, LeaseNoted, StateRecorded, WorkerResumed
+from harness.rules.local_states import WAITING_FOR_A_PERSON
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import TERMINAL_STATES, Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
@@ -27,8 +29,15 @@ class StaleWorkerDoesNothing(Rule):
 
     It was stopped or slow, and believes what is no longer true: its cancel is the second, its write undoes the
     successor's. Judged where the client notes its leases, by the fence numbers in the notes. A worker that was started
-    anew believes nothing; and writing down a command that somebody gives needs no lease.
+    anew believes nothing; and writing down a command that somebody gives needs no lease, whether it is noted or moves
+    the record at once.
     """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._written: dict[
+            tuple[str, str], int
+        ] = {}  # by operation and worker: the last command that moved the record
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         name, worker = exchange.operation, exchange.request.worker
@@ -37,9 +46,25 @@ class StaleWorkerDoesNothing(Rule):
         yield from self._judge(exchange.sent, name, worker, f"{sent(exchange)} goes out")
 
     def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.entry != "note" or fact.before != fact.after:
+        if (fact.entry != "note" or fact.before != fact.after) and not self._writes_down_a_command(fact):
             did = f"{fact.worker} recorded {fact.after} {at(entry)}"
             yield from self._judge(entry, fact.operation, fact.worker, did)
+
+    def _writes_down_a_command(self, fact: StateRecorded) -> bool:
+        """Whether a record moves as a command moves it, and this worker was given one that it had not written down."""
+        if fact.after != "cancel_requested" and fact.before not in WAITING_FOR_A_PERSON:
+            return False
+        operation, key = self.world.operation(fact.operation), (fact.operation, fact.worker)
+        for told in (*operation.cancels[-1:], operation.asked):
+            to_it = (
+                told is not None
+                and isinstance(told.fact, Commanded | WorkerResumed)
+                and told.fact.worker == fact.worker
+            )
+            if told is not None and to_it and told.seq > self._written.get(key, -1):
+                self._written[key] = told.seq
+                return True
+        return False
 
     def _judge(self, entry: Entry, name: str, worker: str, did: str) -> Iterator[Finding]:
         operation = self.world.operation(name)
@@ -126,7 +151,8 @@ class NoPollAfterTerminal(Rule):
 
     Observing has an end. One read more is allowed, to confirm; further ones only if a webhook, a command, or a result
     that could not be had gives a reason. What a create or a cancel was answered with does not count: a client may
-    insist on a status read, and on a further one if that came to nothing. To look a known job up is to poll it, too.
+    insist on a status read, and on a further one if that came to nothing, as it may where it confirms. To look a known
+    job up is to poll it, too.
     """
 
     endpoints = POLLS
@@ -135,6 +161,7 @@ class NoPollAfterTerminal(Rule):
         super().__init__(world)
         self._terminal: dict[str, Exchange] = {}
         self._with_reason: dict[str, Exchange] = {}  # by operation: the last read that there was a reason for
+        self._confirming: dict[str, Exchange] = {}  # by operation: the last read that there was none for
         self._reads: dict[str, int] = {}
 
     def on_answer(self, exchange: Exchange) -> Iterable[Finding]:
@@ -155,11 +182,14 @@ class NoPollAfterTerminal(Rule):
         """Whether something calls for this read, or for one before it that surely came to nothing."""
         if exchange.licence is not None:
             return True
-        last = self._with_reason.get(exchange.operation or "")
-        if last is None:
+        return self._came_to_nothing(self._with_reason.get(exchange.operation or ""))
+
+    def _came_to_nothing(self, read: Exchange | None) -> bool:
+        """Whether the client may have learned nothing of the job by a read that was made."""
+        if read is None:
             return False
-        told = last.answer is not None and last.answer.canonical_state is not None
-        return not told or not self.world.surely_read(last)
+        told = read.answer is not None and read.answer.canonical_state is not None
+        return not told or not self.world.surely_read(read)
 
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
@@ -177,6 +207,10 @@ class NoPollAfterTerminal(Rule):
             return
         if operation.decided is not None or (operation.asked is not None and operation.asked.seq > terminal.ended.seq):
             return
+        before = self._confirming.get(operation.id)
+        self._confirming[operation.id] = exchange
+        if self._came_to_nothing(before):
+            return
         reads = self._reads[operation.id] = self._reads.get(operation.id, 0) + 1
         if reads > CONFIRMING_READS and self.first_time(operation.id):
             state = terminal.answer and terminal.answer.canonical_state
@@ -192,7 +226,7 @@ def result_deadline(world: World, operation: Operation) -> float | None:
     """The latest time at which any correct client's result deadline has passed; None if that cannot be told.
 
     A client may count from the submit, from its first create or from the answer that named the job; the last of these
-    is used.
+    is used. An answer that was delivered to a worker that died over it may have named the job to nobody.
     """
     deadline_s = world.timing.get("result_deadline_s")
     creates = operation.creates()
@@ -200,7 +234,8 @@ def result_deadline(world: World, operation: Operation) -> float | None:
         return None
     began = [creates[0].sent.at]
     for exchanges in operation.naming.values():
-        began.extend(each.ended.at for each in exchanges[:1] if each.ended is not None)
+        known = next((each for each in exchanges if world.surely_read(each)), exchanges[-1])
+        began.extend([known.ended.at] if known.ended is not None else [])
     return max(began) + deadline_s
 
 
@@ -210,6 +245,7 @@ class NoPollAfterResultDeadline(Rule):
 
     Passing it is a state: polling stops, the job may go on, and a person decides. One last read at the deadline is
     allowed; a stop command opens the time until the cancel deadline; a webhook or a person's command allows one read.
+    Once the end of the job was read, a status read is part of collecting: where its result now is, nothing else tells.
     To look a known job up is to poll it, too.
     """
 
@@ -222,7 +258,7 @@ class NoPollAfterResultDeadline(Rule):
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
         deadline = result_deadline(self.world, operation)
-        if deadline is None or not self.world.observes(exchange):
+        if deadline is None or operation.terminal_read is not None or not self.world.observes(exchange):
             return
         cancel_deadline_s = self.world.timing.get("cancel_deadline_s", 0)
         cancels = [each.sent.at for each in operation.calls.get(Endpoint.CANCEL, ())]
@@ -235,7 +271,8 @@ class NoPollAfterResultDeadline(Rule):
         late = self._late[operation.id] = self._late.get(operation.id, 0) + 1
         if late > 1 and self.first_time(operation.id):
             yield self.finding(
-                f"{sent(exchange)} for {operation.id} is read {late} after its deadline, {seconds(late_s)} late. "
+                f"{sent(exchange)} for {operation.id} is read {late} after the result deadline, which passed at "
+                f"{seconds(exchange.sent.at - late_s)}: {seconds(late_s)} late. "
                 "Stop polling at the deadline and record result_timed_out.",
                 exchange.sent,
             )
@@ -290,6 +327,56 @@ class TimedOutOnlyAfterDeadline(DeadlineClaim):
 
     def began(self, operation: Operation) -> Entry | None:
         return operation.submitted
+
+
+@rule(id="timed-out-only-if-observed", requirement="W4.6", needs=Needs.REPORT)
+class TimedOutOnlyIfObserved(Rule):
+    """``result_timed_out`` is recorded or claimed only of a job that was looked at.
+
+    The deadline ends the polling; it does not stand for it. The job may have ended long ago, and whoever waited for a
+    webhook, or for nothing, does not know. Judged where the job was surely known in time for a read, and where nobody
+    was interrupted or told to stop.
+    """
+
+    reaching = frozenset({"result_timed_out"})
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before != fact.after:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        world, operation = self.world, self.world.operation(name)
+        known, began = world.known_job(operation), operation.submitted
+        if (
+            known is None
+            or known[1].ended is None
+            or began is None
+            or operation.cancels
+            or operation.decided is not None
+        ):
+            return
+        if world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values()):
+            return
+        job, told = known[0], known[1].ended
+        deadline = min(began.at + world.time("result_deadline_s", math.inf), entry.at)
+        if max(told.at, operation.held_until) + world.longest_wait_s > deadline:
+            return
+        self.judged += 1
+        looked = any(
+            each.sent.seq > told.seq
+            for endpoint in (Endpoint.STATUS, Endpoint.LOOKUP)
+            for each in operation.calls.get(endpoint, ())[-1:]
+        )
+        if not looked and self.first_time(name):
+            yield self.finding(
+                f"{said} result_timed_out for {name} {at(entry)}, but its job {job}, known since {at(told)[3:]}, "
+                "was never looked at. Read its status until the deadline, webhooks or not.",
+                told,
+                entry,
+            )
 
 
 @rule(id="result-read-only-after-success", requirement="W4.5", needs=Needs.WIRE)

@@ -77,7 +77,7 @@ class ReconcilesByOfferedPath(Rule):
         yield self.finding(
             f"{sent(exchange)} asked {exchange.request.path}, which the provider does not offer "
             f"({answered(exchange)}); "
-            f"the contract offers {path}.",
+            f"the contract offers {path}. Use what it offers, or ask a person.",
             exchange.sent,
             exchange.ended,
         )
@@ -146,8 +146,9 @@ class HumanDecisionOnlyIfStuck(Rule):
 
     The create deadline has passed and nobody knows of a job; or the contract offers no way, or none any more, to find
     out; or the provider contradicted itself. A doubt that a re-send or a look-up resolves, and a job that takes long,
-    are no business of a person. Judged where nothing but the usual happened to the operation: where workers die, where
-    a stop is asked for, and where answers are odd, a client may well be at its wits' end.
+    are no business of a person; nor does it help to let the create deadline pass and try nothing. Judged where nothing
+    but the usual happened to the operation: where workers die, where a stop is asked for, and where answers are odd, a
+    client may well be at its wits' end.
     """
 
     reaching = frozenset({"human_decision_required"})
@@ -174,6 +175,9 @@ class HumanDecisionOnlyIfStuck(Rule):
             why = f"{sent(known[1])} had named its job {known[0]}, and nothing odd was answered since"
         elif (path := self._path_left(entry, operation)) is not None:
             why = f"only its create is in doubt, last {sent(operation.creates()[-1])}, and {path} may resolve that"
+        elif (path := self._path_untried(operation)) is not None:
+            create = operation.creates()[0]
+            why = f"{sent(create)} was {answered(create)} and nothing was tried since, though there was time for {path}"
         else:
             return
         if self.first_time(name):
@@ -197,19 +201,40 @@ class HumanDecisionOnlyIfStuck(Rule):
 
     def _path_left(self, entry: Entry, operation: Operation) -> str | None:
         """What the client may still try before the create deadline, if anything."""
-        world, contract = self.world, self.world.contract
-        began, first = operation.submitted, operation.creates()[0].sent
-        one_try_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1)) + world.time(
-            "request_timeout_s", 1
-        )
-        deadline_s = world.timing.get("create_deadline_s")
-        if began is None or deadline_s is None or entry.at + one_try_s >= began.at + deadline_s:
+        contract, first = self.world.contract, operation.creates()[0].sent
+        deadline = self._create_deadline(operation)
+        if deadline is None or entry.at + self._one_try_s >= deadline:
             return None
-        keyed = contract.idempotency.mechanism is not Mechanism.NONE
-        if keyed and entry.at + 2 * one_try_s < first.at + contract.idempotency.key_lifetime_s:
-            return "a re-send with its token"
+        if (path := self._keyed_path(entry.at - first.at)) is not None:
+            return path
         looked_up = any(each.status == 200 and each.maybe_read for each in operation.calls.get(Endpoint.LOOKUP, ()))
         return "a look-up" if contract.lookup.by is not LookupBy.NONE and not looked_up else None
+
+    def _path_untried(self, operation: Operation) -> str | None:
+        """What the client might have tried before the create deadline, if it let the time pass after its one create."""
+        creates, deadline = operation.creates(), self._create_deadline(operation)
+        if deadline is None or len(creates) > 1 or operation.calls.get(Endpoint.LOOKUP):
+            return None
+        free_at = max(creates[0].sent.at + self.world.time("request_timeout_s", 1), operation.held_until)
+        if free_at + self.world.longest_wait_s > deadline:
+            return None
+        looks = self.world.contract.lookup.by is not LookupBy.NONE
+        return self._keyed_path(free_at - creates[0].sent.at) or ("a look-up" if looks else None)
+
+    def _keyed_path(self, age_s: float) -> str | None:
+        """The re-send, if the token of the first create is known for long enough when it is so old."""
+        keys = self.world.contract.idempotency
+        is_known = keys.mechanism is not Mechanism.NONE and age_s + 2 * self._one_try_s < keys.key_lifetime_s
+        return "a re-send with its token" if is_known else None
+
+    def _create_deadline(self, operation: Operation) -> float | None:
+        deadline_s = self.world.timing.get("create_deadline_s")
+        return None if operation.submitted is None or deadline_s is None else operation.submitted.at + deadline_s
+
+    @property
+    def _one_try_s(self) -> float:
+        world = self.world
+        return world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1)) + world.time("request_timeout_s", 1)
 
 
 @rule(id="human-decision-is-explained", requirement="W3.3", needs=Needs.REPORT)

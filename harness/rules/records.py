@@ -124,7 +124,9 @@ class NoSecretsRecorded(Rule):
     def on_secret(self, entry: Entry, fact: SecretSaid) -> Iterator[Finding]:
         if self.first_time(fact.worker, fact.where):
             yield self.finding(
-                f"{fact.worker} put a secret that it was given into a {fact.where} {at(entry)}. {self.advice}", entry
+                f"{fact.worker} put a secret that it was given, its credential or a webhook secret, into a "
+                f"{fact.where} {at(entry)}. {self.advice}",
+                entry,
             )
 
     advice = "Attach credentials at the transport, and redact what is recorded."

@@ -393,13 +393,18 @@ class EndThatWasReadIsClaimed(Rule):
 
 @rule(id="withdrawn-only-if-never-sent", requirement="W5.1", needs=Needs.REPORT)
 class WithdrawnOnlyIfNeverSent(EvidenceRule):
-    """``withdrawn`` is recorded or claimed only if no create was ever sent.
+    """``withdrawn`` is recorded or claimed only if no create was ever sent, and somebody said to stop.
 
-    After the first create there may be a job, answered or not, and withdrawing does not stop it.
+    After the first create there may be a job, answered or not, and withdrawing does not stop it. What nobody wanted
+    stopped is to be done: an operation that is dropped in silence is lost.
     """
 
     reaching = frozenset({"withdrawn"})
-    advice = "A stop command after the first create waits until the job is known, and then cancels it."
+    advice = (
+        "Only a stop command that comes before the first create withdraws an operation. One that comes later waits "
+        "until the job is known, and then cancels it; if there proves to be none, a person decides."
+    )
 
     def has_evidence(self, operation: Operation) -> bool:
-        return not operation.creates()
+        told = operation.cancels or operation.changed is not None or operation.submitted is None
+        return bool(told) and not operation.creates()

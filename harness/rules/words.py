@@ -1,5 +1,6 @@
 """How findings speak of facts: the same words for the same thing in every message."""
 
+from fake_provider.facts import Endpoint
 from harness.history import Entry
 from harness.rules.views import Exchange
 
@@ -18,7 +19,9 @@ def at(entry: Entry) -> str:
 
 def sent(exchange: Exchange) -> str:
     """Who sent what, when: ``w1's create at 1.25 s (#12)``."""
-    return f"{exchange.request.worker}'s {exchange.request.endpoint} {at(exchange.sent)}"
+    endpoint = exchange.request.endpoint
+    what = "request to another address" if endpoint is Endpoint.OTHER else endpoint
+    return f"{exchange.request.worker}'s {what} {at(exchange.sent)}"
 
 
 def answered(exchange: Exchange) -> str:

@@ -442,13 +442,12 @@ class World:
     def _tells_the_end(self, fact: AnswerEnded) -> bool:
         """Whether a client has to take a terminal state in this answer for the job's end.
 
-        A status read says so, and a create that brought the result with it. To a terminal state in other answers a
-        client may pay heed, or make a status read to be sure.
+        A status read says so, and a create that brought the result with it. To a terminal state in other answers, such
+        as a create's that the job failed at once, a client may pay heed, or make a status read to be sure.
         """
         job = self.jobs.get(fact.job or "")
-        return fact.endpoint is Endpoint.STATUS or (
-            fact.endpoint is Endpoint.CREATE and job is not None and job.fact.synchronous
-        )
+        brought = fact.endpoint is Endpoint.CREATE and fact.canonical_state == "succeeded"
+        return fact.endpoint is Endpoint.STATUS or (brought and job is not None and job.fact.synchronous)
 
     def intact(self, exchange: Exchange) -> bool:
         """Whether a result exchange brought the client the result as the provider holds it."""

@@ -150,6 +150,12 @@ class SimulatedStage:
         first = next(iter(self._workers.values()), None)
         return first is not None and callable(getattr(first.client, command, None))
 
+    @property
+    def hears_webhooks(self) -> bool:
+        """Whether the clients, all made by one factory, take webhooks."""
+        first = next(iter(self._workers.values()), None)
+        return first is not None and self.takes_webhooks(first.client)
+
     def takes_webhooks(self, client: Any) -> bool:
         """Whether a client has a method for them."""
         return isinstance(client, WebhookReceiver)

@@ -6,7 +6,7 @@ them, for a while or for good. :class:`Shelf` is a store of one operation with t
 ``reference_client.stores.protocol``.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -19,10 +19,11 @@ from reference_client.adapters.jobs import JobsAdapter
 from reference_client.adapters.protocol import Answer, NoAnswer
 from reference_client.client import summarise
 from reference_client.config import Terms, Timing
-from reference_client.operation import Operation, span_id
+from reference_client.operation import Command, EventNotice, Operation, Stop, span_id
 from reference_client.steps import Step
-from reference_client.stores.alike import lost
+from reference_client.stores.alike import finds_job, lost
 from reference_client.stores.protocol import Lease, LeaseLost
+from reference_client.webhooks import Verifier, WebhookRejected, read_notice
 from reference_client.workflow import Collect, Rest, Send, Settle, Wait, Workflow
 
 __all__ = ["Burst", "Calling", "Claiming", "Doing", "Leaving", "PureReference", "Shelf", "Writing"]
@@ -38,6 +39,7 @@ class Writing(msgspec.Struct, frozen=True):
     lease: Lease
     step: Step
     lasts_s: float = 0.0
+    takes_command: bool = False  # the step takes up the command that has waited longest
 
 
 class Leaving(msgspec.Struct, frozen=True):
@@ -71,15 +73,31 @@ class Shelf:
         self.fence = 0
         self.until = 0.0
         self.wake_at: float | None = now
+        self.waiting: tuple[Command, ...] = ()  # commands that were not taken up yet
+        self.events: dict[str, EventNotice] = {}  # all that were taken, by id
 
     def is_due(self, now: float) -> bool:
         return self.wake_at is not None and self.wake_at <= now
 
-    def claim(self, owner: str, now: float, lease_s: float) -> tuple[Lease, Operation]:
+    def give(self, command: Command, now: float) -> None:
+        """Keep a command for whoever has the lease next."""
+        self.waiting += (command,)
+        if self.owner is None:
+            self.wake_at = now
+
+    def take_event(self, notice: EventNotice, now: float) -> bool:
+        """Keep an event; return whether it tells the operation something. Before it has its job, none does."""
+        is_new = self.events.setdefault(notice.event_id, notice) is notice
+        tells = is_new and notice.remote_job_id == self.operation.remote_job_id
+        if tells:
+            self.give(notice, now)
+        return tells
+
+    def claim(self, owner: str, now: float, lease_s: float) -> tuple[Lease, Operation, tuple[Command, ...]]:
         """Take the lease; :meth:`is_due` said yes."""
         self.owner, self.fence, self.until = owner, self.fence + 1, now + lease_s
         self.wake_at = self.until
-        return self._lease(), self.operation
+        return self._lease(), self.operation, self.waiting
 
     def renew(self, lease: Lease, now: float, lasts_s: float) -> Lease:
         """Raises: LeaseLost."""
@@ -87,18 +105,22 @@ class Shelf:
         self.until = self.wake_at = max(self.until, now + lasts_s)
         return self._lease()
 
-    def write(self, lease: Lease, step: Step, now: float, lasts_s: float) -> Lease:
+    def write(self, doing: Writing, now: float) -> Lease:
         """Raises: LeaseLost."""
-        renewed = self.renew(lease, now, lasts_s)
-        if step.operation.version != self.operation.version + 1:
-            raise lost(lease)
-        self.operation = step.operation
+        renewed = self.renew(doing.lease, now, doing.lasts_s)
+        if doing.step.operation.version != self.operation.version + 1:
+            raise lost(doing.lease)
+        self.operation = doing.step.operation
+        self.waiting = self.waiting[doing.takes_command :]
+        if finds_job(doing.step):
+            job = self.operation.remote_job_id
+            self.waiting += tuple(each for each in self.events.values() if each.remote_job_id == job)
         return renewed
 
     def leave(self, lease: Lease, now: float, due_at: float | None) -> None:
         """Raises: LeaseLost."""
         self._check(lease, now)
-        self.owner, self.until, self.wake_at = None, 0.0, due_at
+        self.owner, self.until, self.wake_at = None, 0.0, now if self.waiting else due_at
 
     def _check(self, lease: Lease, now: float) -> None:
         if (self.owner, self.fence) != (lease.owner, lease.fence) or self.until <= now:
@@ -110,7 +132,8 @@ class Shelf:
 
     def fingerprint(self) -> bytes:
         """All of it, as bytes."""
-        return msgspec.json.encode((self.operation, self.owner, self.fence, self.until, self.wake_at))
+        state = (self.operation, self.owner, self.fence, self.until, self.wake_at, self.waiting, list(self.events))
+        return msgspec.json.encode(state)
 
 
 class PureReference:
@@ -123,9 +146,11 @@ class PureReference:
         timing: Mapping[str, float],
         base_url: str,
         authorization: str,
+        webhook_secrets: Sequence[str],
         note: Callable[[str, Note], None],
     ) -> None:
         """Args:
+        webhook_secrets: by which deliveries are signed.
         note: told what a worker says, as the harness would be.
         """
         self._timing = msgspec.convert(dict(timing), Timing)
@@ -133,6 +158,7 @@ class PureReference:
         self._workflow = Workflow(JobsAdapter(terms), terms=terms, timing=self._timing, random=Random(0))
         self._base_url = base_url
         self._authorization = authorization
+        self._verifier = Verifier(webhook_secrets)
         self._note = note
         self._shelf: Shelf | None = None
 
@@ -153,6 +179,26 @@ class PureReference:
         self._shelf = Shelf(step.operation, now)
         self._say(worker, step)
 
+    def cancel(self, *, who: str, why: str, worker: str, now: float) -> None:
+        """Keep a stop command, given to one of the workers (W6.1)."""
+        command = Stop(who=who, why=why)
+        self._workflow.check_command(self.shelf.operation, command)
+        entry = self._workflow.given(self.shelf.operation, command, actor=worker, now=now)
+        self.shelf.give(command, now)
+        self._note(worker, recorded_note(entry))
+
+    def webhook(self, headers: Mapping[str, str], body: bytes, *, worker: str, now: float) -> int:
+        """Take one delivery; return the status that answers it (W4.7)."""
+        adapter = self._workflow.adapter
+        try:
+            notice = read_notice(headers, body, verifier=self._verifier, adapter=adapter, now=now)
+        except WebhookRejected as rejection:
+            return rejection.status
+        if notice is not None and self.shelf.take_event(notice, now):
+            entry = self._workflow.given(self.shelf.operation, notice, actor=worker, now=now)
+            self._note(worker, recorded_note(entry))
+        return 204
+
     def claim(self) -> Claim:
         """What the client says of the operation."""
         return Claim(**msgspec.structs.asdict(summarise(self.shelf.operation)))
@@ -162,9 +208,13 @@ class PureReference:
     def burst(self, worker: str, now: Callable[[], float]) -> Burst:
         """All that a worker does from one claim on. Ends quietly when the lease is gone."""
         workflow = self._workflow
-        lease, operation = yield Claiming()
+        lease, operation, commands = yield Claiming()
         if operation.in_flight is not None:
             lease = yield Writing(lease, step := workflow.interrupted(operation, actor=worker, now=now()))
+            operation = step.operation
+        for command in commands:
+            step = workflow.take_up(operation, command, actor=worker, now=now())
+            lease = yield Writing(lease, step, takes_command=True)
             operation = step.operation
         last: Step | None = None
         while not isinstance(action := workflow.next_action(operation, at := now()), Wait | Rest):
@@ -208,15 +258,15 @@ class PureReference:
 
     # -- what is done at one instant; where the lease is gone this is said, and nothing is done
 
-    def claimed(self, worker: str, now: float) -> tuple[Lease, Operation]:
+    def claimed(self, worker: str, now: float) -> tuple[Lease, Operation, tuple[Command, ...]]:
         """Do a :class:`Claiming`."""
-        lease, operation = self.shelf.claim(worker, now, self._timing.lease_s)
+        lease, operation, commands = self.shelf.claim(worker, now, self._timing.lease_s)
         self._lease(worker, lease, "taken", lease.until - now)
-        return lease, operation
+        return lease, operation, commands
 
     def written(self, worker: str, doing: Writing, now: float) -> Lease | None:
         """Do a :class:`Writing`."""
-        lease = self._held(worker, doing.lease, lambda: self.shelf.write(doing.lease, doing.step, now, doing.lasts_s))
+        lease = self._held(worker, doing.lease, lambda: self.shelf.write(doing, now))
         if lease is None:
             return None
         if lease.until != doing.lease.until:

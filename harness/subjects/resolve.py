@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from harness.patching import PatchedFactory, marks_of
 from harness.stage import SubjectError
 from harness.subject import Factory
 from harness.subjects.blame import blame
 
-__all__ = ["REFERENCE", "Subject", "resolve"]
+__all__ = ["REFERENCE", "Subject", "resolve", "subject_of"]
 
 REFERENCE: Final = "reference"
 
@@ -62,6 +62,24 @@ def resolve(spec: str | None = None, command: Sequence[str] = (), *, one_shot: b
     if marks_of(factory) is not None:
         return Subject(name=spec, patched=factory)
     return Subject(name=spec, factory=factory)
+
+
+def subject_of(subject: str | Factory | Sequence[str], *, one_shot: bool = False) -> Subject:
+    """Find the subject that a test suite names: ``package.module:factory``, a factory, or a command as a list.
+
+    Raises:
+        SubjectError: saying what it is instead.
+    """
+    if isinstance(subject, str):
+        return resolve(subject, one_shot=one_shot)
+    if callable(subject):
+        name = f"{getattr(subject, '__module__', '?')}:{getattr(subject, '__qualname__', '?')}"
+        if marks_of(subject) is not None:
+            return Subject(name=name, patched=cast("PatchedFactory", subject))
+        return Subject(name=name, factory=subject)
+    if not isinstance(subject, list | tuple) or not subject or not all(isinstance(word, str) for word in subject):
+        raise SubjectError(f"{subject!r} is no subject: 'package.module:factory', a factory, or a command as a list")
+    return resolve(None, tuple(subject), one_shot=one_shot)
 
 
 def _from_command(command: Sequence[str], *, one_shot: bool) -> Subject:

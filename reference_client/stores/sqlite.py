@@ -35,7 +35,7 @@ from reference_client.stores.protocol import (
     LeaseLost,
     MakeEntry,
 )
-from reference_client.stores.sqlite_database import REFUSALS, connected, immediate
+from reference_client.stores.sqlite_database import REFUSALS, opened
 
 __all__ = ["SQLiteStore"]
 
@@ -84,12 +84,13 @@ class SQLiteStore:
 
     def __init__(self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = 2.0) -> None:
         self._now = now
-        self._db = connected(str(path), busy_timeout_s)
+        self._database = opened(str(path), busy_timeout_s)
+        self._db = self._database.connection
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One immediate transaction: all of it is durable when this ends, or none."""
-        with REFUSALS, immediate(self._db):
+        with REFUSALS, self._database.immediate():
             yield self._db
 
     def _append(self, entries: Iterable[HistoryEntry]) -> int:
@@ -346,4 +347,4 @@ class SQLiteStore:
         return GENESIS if row is None else Head(*row)
 
     async def close(self) -> None:
-        self._db.close()
+        self._database.close()

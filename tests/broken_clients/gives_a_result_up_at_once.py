@@ -1,21 +1,18 @@
-"""One result read that comes to nothing, and there is no result."""
+"""One try that comes to nothing, and the result is said to be unavailable."""
 
 from harness.subject import Client, Host
-from harness.subjects.reference import build_with
-from reference_client.adapters.protocol import Answer, NoAnswer
-from reference_client.operation import Call
-from reference_client.steps import Draft
-from reference_client.workflow import Workflow
+from tests.correct_clients._plain import PlainClient, Record
 
 SCENARIO = "result-fails-for-a-while"
-CAUGHT_BY = "result-unavailable-only-if-gone"
+CAUGHT_BY = "unavailable-only-after-tries"
 
 
-class Broken(Workflow):
-    def _not_retrieved(self, draft: Draft, answer: Answer | NoAnswer, error: str, detail: str) -> None:
-        self.unavailable(draft, f"{error}: {detail}")
-        draft.outcome(Call.RESULT, reason=detail)
+class Broken(PlainClient):
+    async def _collect(self, record: Record, now: float) -> None:
+        await super()._collect(record, now)
+        if record.state == "result_collecting":
+            self._rest(record, "result_unavailable", "it was not to be had")
 
 
 def build(host: Host) -> Client:
-    return build_with(host, workflow=Broken)
+    return Broken(host)

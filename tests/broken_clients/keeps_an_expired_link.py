@@ -8,7 +8,7 @@ from reference_client.steps import Draft
 from reference_client.workflow import Workflow
 
 SCENARIO = "result-link-expired"
-CAUGHT_BY = "result-unavailable-only-if-gone"
+CAUGHT_BY = "expired-link-renewed"
 
 
 class Broken(Workflow):

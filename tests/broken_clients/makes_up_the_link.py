@@ -7,7 +7,7 @@ from reference_client.adapters.protocol import Request
 from reference_client.operation import Operation
 
 SCENARIO = "lost-create-response-azure-like"
-CAUGHT_BY = "result-unavailable-only-if-gone"
+CAUGHT_BY = "expired-link-renewed"
 
 
 class Broken(JobsAdapter):

@@ -1,14 +1,21 @@
 """Exploration finds nothing in the reference client, and finds, shrinks and saves what is wrong with a broken one."""
 
+import json
+from itertools import count
 from pathlib import Path
 
 import msgspec
 import pytest
+from click import Abort
+from click.testing import CliRunner
 
+from harness.cli import cli
 from harness.explore.exploration import explore
 from harness.explore.machine import machine_for
+from harness.known_failing import BadList
 from harness.runner import run
-from harness.subjects import resolve
+from harness.subject import Client, Host
+from harness.subjects import Subject, resolve
 from harness.subjects.reference import build
 from harness.verdict import Verdict
 from scenarios.dumping import dump
@@ -60,3 +67,40 @@ def test_a_retry_that_is_refused_without_a_legible_reason_is_no_failure() -> Non
     outcome = run(story, resolve()).outcome
     assert outcome.verdict is Verdict.PASS, outcome.reason
     assert outcome.faults_struck == 2
+
+
+def test_a_rule_that_is_known_to_be_broken_hides_no_other(tmp_path: Path) -> None:
+    """This client makes a new token for each attempt, which is found first; and that makes a second job."""
+    subject = resolve("tests.broken_clients.new_token_per_retry:build")
+    known = ("same-token-on-retry",)
+    found = explore(subject, examples=100, steps=20, seed=1, save=tmp_path, known=known)
+    assert {finding.rule for finding in found.findings} == {"one-job-per-operation"}
+    assert found.reason.endswith("(not judged, as they are known to be broken: same-token-on-retry)")
+    assert found.reproduce.endswith(" --seed 1 --known=same-token-on-retry")
+    assert found.saved_scenario is not None
+    broken = {finding.rule for finding in run(load(Path(found.saved_scenario)), subject).outcome.findings}
+    assert broken == {"one-job-per-operation", *known}
+
+
+def test_a_rule_that_there_is_not_is_no_known_one() -> None:
+    with pytest.raises(BadList, match="there is no rule 'same-token-on-retries'; did you mean 'same-token-on-retry'"):
+        machine_for(build, known=["same-token-on-retries"])
+
+
+def test_an_exploration_that_is_interrupted_tells_where_it_has_been(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = count()
+
+    def interrupted(host: Host) -> Client:
+        if next(starts) == 30:
+            raise KeyboardInterrupt
+        return build(host)
+
+    found = explore(Subject(name="shop:build", factory=interrupted), examples=100, steps=20, seed=1)
+    assert found.interrupted
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.reason == f"interrupted after {found.examples} of 100 examples"
+    assert found.contract_values_seen
+    monkeypatch.setattr("harness.explore.exploration.explore", lambda *_, **__: found)
+    result = CliRunner().invoke(cli, ["explore", "--json", "-"], standalone_mode=False)
+    assert isinstance(result.exception, Abort)  # for which the program ends with 130
+    assert json.loads(result.stdout)["reason"] == found.reason

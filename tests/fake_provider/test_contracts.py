@@ -626,3 +626,12 @@ def test_a_preset_goes_from_create_to_result(play: Play, name: str) -> None:
 def test_an_unknown_preset_is_refused_with_the_likeliest_one() -> None:
     with pytest.raises(UnknownPreset, match=r"one of careful, stripe-like.*did you mean 'azure-like'"):
         preset("azurelike")
+
+
+def test_a_contract_is_told_by_what_it_differs_in() -> None:
+    """It stands in each failing example that Hypothesis prints."""
+    assert repr(Contract()) == "Contract()"
+    told = Contract.model_validate({"idempotency": {"required": False}, "create_answer": "ok_200"})
+    assert (
+        repr(told) == "Contract(idempotency=Idempotency(required=False), create_answer=<CreateAnswer.OK_200: 'ok_200'>)"
+    )

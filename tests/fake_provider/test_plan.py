@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from fake_provider.facts import CommitPoint, Endpoint, FaultsHealed, ProviderFact
 from fake_provider.faults import FAMILIES, KINDS, AnyFault, Fault, FaultPlan, fault_kind
 from fake_provider.faults.kinds import Places, places
+from fake_provider.faults.plan import Strikes
 
 if TYPE_CHECKING:
     from fake_provider.faults.course import Course
@@ -60,7 +61,7 @@ def test_occurrences_count_from_the_start_of_the_run_even_for_a_fault_armed_late
     plan = FaultPlan([], record=lambda fact: None)
     plan.begin(Endpoint.CREATE, operation=None, worker="w1")
     assert plan.arm(_fault(at="create#2:committed")) == 0
-    assert plan.begin(Endpoint.CREATE, operation=None, worker="w1") == {CommitPoint.COMMITTED: [0]}
+    assert plan.begin(Endpoint.CREATE, operation=None, worker="w1") == Strikes(1, {CommitPoint.COMMITTED: [0]})
 
 
 def test_healing_disarms_everything_and_is_recorded() -> None:
@@ -78,7 +79,7 @@ def test_a_fault_armed_after_healing_strikes() -> None:
     plan.heal()
     index = plan.arm(_fault())
     assert plan.is_armed(index)
-    assert plan.begin(Endpoint.CREATE, operation=None, worker="w1") == {CommitPoint.COMMITTED: [index]}
+    assert plan.begin(Endpoint.CREATE, operation=None, worker="w1") == Strikes(0, {CommitPoint.COMMITTED: [index]})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,8 +143,8 @@ def test_two_kinds_of_one_name_are_refused() -> None:
         strikes_at: ClassVar[Places] = places(Endpoint.CREATE, CommitPoint.COMMITTED)
         kind: Literal["kill"] = "kill"
 
-        def strike(self, course: Course) -> bool:
-            return True
+        def strike(self, course: Course) -> None:
+            raise NotImplementedError
 
     with pytest.raises(TypeError, match="the kind 'kill' is Kill's already"):
         fault_kind(Again)
@@ -155,8 +156,8 @@ def test_a_kind_without_places_is_refused() -> None:
 
         kind: Literal["nowhere"] = "nowhere"
 
-        def strike(self, course: Course) -> bool:
-            return True
+        def strike(self, course: Course) -> None:
+            raise NotImplementedError
 
     with pytest.raises(TypeError, match="strikes_at"):
         fault_kind(Nowhere)

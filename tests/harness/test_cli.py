@@ -51,7 +51,7 @@ class Ground:
             one_shot=one_shot,
         )
 
-    def sort_out(self, jobs: Sequence[Job]) -> tuple[list[Job], list[LeftOut]]:
+    def sort_out(self, jobs: Sequence[Job], *, by_name: bool = False) -> tuple[list[Job], list[LeftOut]]:
         """Leave out what the client cannot do: scenarios named in ``cannot``."""
         left_out = [
             LeftOut(scenario=job.scenario.name, mode=job.mode, reason=self.cannot[job.scenario.name])
@@ -288,9 +288,18 @@ def test_explore_passes_on_what_it_was_asked_and_tells_what_was_reached(monkeypa
     )
     assert result.exit_code == 0
     assert asked.pop("contract").name == "careless"
+    assert asked.pop("known") == ()
     assert asked == {"subject": "a.module:build", "examples": 20, "steps": 9, "seed": 3, "save": Path(".jobsworth")}
     assert "20 examples, 300 steps, 0.5 s, seed 3" in result.output
     assert "faults struck: stop 4, kill 3" in result.output
+    assert "transitions seen: accepted -> observing 20" in result.output
+
+
+@pytest.mark.usefixtures("ground")
+def test_of_a_client_that_notes_nothing_no_transitions_are_said_to_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = msgspec.structs.replace(exploration(Verdict.PASS), transitions_seen={})
+    monkeypatch.setattr("harness.explore.exploration.explore", lambda *_, **__: silent)
+    assert "transitions seen: none; the client notes none" in jobsworth("explore").output
 
 
 @pytest.mark.usefixtures("ground")

@@ -11,6 +11,11 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from harness.cli import cli
+from harness.report.machine import report_of
+from harness.runner import run
+from harness.subjects import resolve
+from harness.verdict import Outcome, Verdict
+from scenarios.loading import load
 
 ONE = ("check", "--scenario", "happy-path", "--mode", "simulated")
 PRINTS = """
@@ -18,6 +23,21 @@ from harness.subjects.reference import build as build_reference
 
 def build(host):
     print("I print what I like")
+    return build_reference(host)
+"""
+SPOILS = """
+from pathlib import Path
+from tests.broken_clients.counts_one_too_few import build as build_broken
+
+def build(host):
+    Path("found").touch()
+    return build_broken(host)
+"""
+PICKY = """
+from harness.subjects.reference import build as build_reference
+def build(host):
+    if host.contract["idempotency"]["mechanism"] == "none":
+        raise ValueError("no token, no service")
     return build_reference(host)
 """
 
@@ -84,6 +104,76 @@ def test_what_a_client_prints_is_no_part_of_a_report_on_standard_output(
     assert json.loads(result.stdout)["verdict"] == "pass"
     assert "I print what I like" in result.stderr
     assert jobsworth(*ONE, "prints:build", "--junit", "-").stdout.startswith("<testsuites ")
+
+
+@pytest.mark.parametrize(
+    "words", [("explore", "--examples", "5", "--steps", "5"), ("sweep", "--scenario", "happy-path", "--cores", "1")]
+)
+def test_what_a_search_found_is_not_lost_with_the_place_it_was_to_go_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """While the search is under way, its folder becomes a file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "spoils.py").write_text(SPOILS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "spoils", raising=False)
+    result = jobsworth(*words, "spoils:build", "--save", "found", "--json", "report.json")
+    assert result.exit_code == 1
+    assert "--save found: nothing could be written there any more; it went elsewhere" in result.stdout
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    saved = report["saved_scenario"] if words[0] == "explore" else report["saved_scenarios"][0]
+    assert f" is saved as {saved}" in result.stdout
+    assert Path(saved).parent.parent == tmp_path
+    assert any(finding.rule in saved for finding in run(load(Path(saved)), resolve("spoils:build")).outcome.findings)
+
+
+def test_what_was_judged_before_a_client_could_not_be_started_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong usage it stays, and no pass."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "picky.py").write_text(PICKY, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "picky", raising=False)
+    stories = ("happy-path", "no-way-to-reconcile", "lost-create-response")
+    words = [word for name in stories for word in ("--scenario", name)]
+    result = jobsworth("check", *words, "picky:build", "--json", "report.json", "--junit", "report.xml")
+    assert result.exit_code == 2
+    assert "pass    simulated  happy-path" in result.stdout
+    why = "the subject's factory failed: ValueError at picky.py:5: no token, no service"
+    assert f"unknown: 1 of 3 runs were made, and then: {why}" in result.stdout
+    assert result.stderr == f"Error: {why}\n"
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert [one["scenario"] for one in report["runs"]] == ["happy-path"]
+    assert report["verdict"] == "unknown"
+    assert "happy-path" in (tmp_path / "report.xml").read_text(encoding="utf-8")
+
+
+def test_what_was_broken_before_a_client_could_not_be_started_is_a_failure() -> None:
+    broken, fine = (
+        Outcome(
+            scenario="a-story",
+            mode="simulated",
+            seed=0,
+            verdict=verdict,
+            reason="so it is",
+            rules_judged=3,
+            rules_not_judged=(),
+            faults_planned=0,
+            faults_struck=0,
+            findings=(),
+            history_sha256="",
+            reproduce="",
+        )
+        for verdict in (Verdict.FAIL, Verdict.PASS)
+    )
+    report = report_of("picky:build", 0, (fine, broken), trouble="2 of 3 runs were made, and then: no")
+    assert report.verdict is Verdict.FAIL
+    assert report.reason.startswith(
+        "1 of 2 runs: fail; the first, a-story (simulated): so it is; 2 of 3 runs were made"
+    )
+    assert report_of("picky:build", 0, (fine,), trouble="and then: no").verdict is Verdict.UNKNOWN
 
 
 def test_two_scenarios_of_one_name_would_hide_each_other(tmp_path: Path) -> None:

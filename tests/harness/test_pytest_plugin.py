@@ -71,6 +71,13 @@ def test_scenarios_that_do_not_apply_are_skipped_with_the_reason(suite: pytest.P
     result.stdout.fnmatch_lines(["SKIPPED*not applicable: it has several workers on one store*"])
 
 
+def test_what_a_simulated_client_cannot_be_told_is_skipped_too(suite: pytest.Pytester) -> None:
+    suite.makepyfile(FIXTURE.format(what="'tests.correct_clients.polls_slowly:build'"))
+    result = suite.runpytest_subprocess("-rs", "-k", "a-person-decides or crash-before-first-poll or happy-path")
+    assert {**result.parseoutcomes(), "deselected": 0} == {"passed": 1, "skipped": 2, "deselected": 0}
+    result.stdout.fnmatch_lines(["SKIPPED*not applicable: it strikes at a durable write*"])
+
+
 def test_a_subject_that_cannot_be_put_under_test_fails_and_says_why(suite: pytest.Pytester) -> None:
     suite.makepyfile(MARKED.format(subject="no.such:thing"))
     result = suite.runpytest_subprocess()

@@ -103,6 +103,19 @@ def test_a_finding_with_very_many_facts_shows_the_first_of_them() -> None:
     assert "… and 8 more" in stream.getvalue()
 
 
+def test_of_breaches_of_one_rule_the_first_are_told_and_the_others_counted() -> None:
+    screen, stream = written()
+    often = [Finding(rule="a-rule", requirement="W1.1", message=f"read {number}", facts=()) for number in range(40)]
+    screen.findings([*often[:39], Finding(rule="b-rule", requirement="W1.2", message="once", facts=()), often[39]])
+    assert stream.getvalue().splitlines() == [
+        "  a-rule (W1.1): read 0",
+        "  a-rule (W1.1): read 1",
+        "  a-rule (W1.1): read 2",
+        "  b-rule (W1.2): once",
+        "  a-rule: … and 37 more like these",
+    ]
+
+
 def test_results_are_a_table_of_scenarios_and_modes() -> None:
     screen, stream = written()
     runs = [run(), run(mode="process"), run(Verdict.UNKNOWN, scenario="stale-lease")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import settings
 
 from fake_provider import boundary
 from fake_provider.boundary import Boundary
@@ -15,6 +16,7 @@ from fake_provider.dialects import DIALECTS
 from fake_provider.effects import Send
 from fake_provider.facts import AnswerEnded, JobCreated, ProviderFact
 from fake_provider.wire import Answer, Request
+from harness.explore import floors, suite
 from harness.history import Claimed, SubjectComplained
 from harness.patching import marks_of
 from harness.runner import run
@@ -103,3 +105,19 @@ def test_a_module_that_holds_a_dialect_is_one(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "renders.py").write_text(code, encoding="utf-8")
     monkeypatch.setattr(dialects, "__path__", [*dialects.__path__, str(tmp_path)])
     assert set(dialects._found()) == {*DIALECTS, "renders"}
+
+
+def test_the_machine_in_a_suite_is_the_lines_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = blocks("exploration.md")
+    case: Any = ran(code.replace("my_package.adapter:build", "reference"))["TestMyClient"]
+    assert case.settings.max_examples == 50
+    monkeypatch.setattr(case, "settings", settings(case.settings, max_examples=5, database=None, derandomize=True))
+    case().runTest()
+
+
+def test_the_floors_are_those_of_the_page() -> None:
+    page = (DOCS / "exploration.md").read_text(encoding="utf-8")
+    for least, share in floors.SHARES:
+        assert f"| {least:,} | {'all' if share == 1 else f'{share:.0%}'.replace('%', ' %')} |" in page
+    for least, share in suite.SHARES:
+        assert f"{share:.0%}".replace("%", f" % from {least}") in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -198,3 +199,19 @@ def test_a_step_against_the_stores_own_rules_is_an_error_and_no_refusal(
         await store.close()
 
     asyncio.run(tell())
+
+
+def test_a_database_in_memory_is_blank_for_its_next_user(
+    story: Story, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = SQLiteStore(":memory:", now=clock.now)
+    step = story.workflow.open("op-1", {}, target="http://x.test", authorised_by="a", actor="w", now=0.0)
+    asyncio.run(first.add(step))
+    connection = first._db
+    del first
+    assert connection in sqlite_database._IDLE
+    monkeypatch.setattr(sqlite_database, "_IDLE", deque([connection]))
+    second, third = SQLiteStore(":memory:", now=clock.now), SQLiteStore(":memory:", now=clock.now)
+    assert second._db is connection is not third._db
+    assert asyncio.run(second.operations()) == []
+    assert asyncio.run(second.links()) == []

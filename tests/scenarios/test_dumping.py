@@ -23,6 +23,13 @@ def test_every_story_of_the_catalogue_reads_back_equal(name: str) -> None:
     assert parse(dump(scenario)) == scenario
 
 
+def test_whole_numbers_are_written_as_such_wherever_a_model_has_them() -> None:
+    contract = Contract.model_validate({"cancel": {"takes_s": 30.0}, "idempotency": {"key_lifetime_s": 2.5}})
+    text = dump(Scenario(name="slow", summary="A cancel takes its time.", contract=contract, steps=(Heal(at=2),)))
+    assert "takes_s: 30\n" in text
+    assert "key_lifetime_s: 2.5\n" in text
+
+
 def test_defaults_are_left_out_and_each_step_is_a_line() -> None:
     scenario = Scenario(
         name="shrunk-1",

@@ -3,10 +3,11 @@
 import pytest
 
 from fake_provider.facts import CommitPoint, Endpoint
+from fake_provider.faults import KINDS
 from harness.explore.attempts import Attempt, attempt
 from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage
 from harness.explore.situations import Precedents, Run
-from harness.explore.story import _ABOUT_WEBHOOKS, Story, _distinct
+from harness.explore.story import _distinct
 from harness.subjects.reference import build
 from scenarios.loading import find
 
@@ -19,7 +20,7 @@ def treatment(endpoint: Endpoint, kind: str, point: CommitPoint) -> Treatment:
 
 
 def once(*placements: Placement) -> Attempt:
-    return attempt(stage(STORY, placements), build, STORY.seed)
+    return attempt(stage(STORY, placements), build, STORY.seed, tries=True)
 
 
 ROOT = once()
@@ -33,17 +34,34 @@ def struck_by(kind: str, point: CommitPoint, endpoint: Endpoint = Endpoint.CREAT
     return once(Placement(first(endpoint), treatment(endpoint, kind, point)))
 
 
-# -- faults of webhooks
+# -- faults that find nothing to strike
 
 
 @pytest.mark.parametrize("name", ["happy-path", "duplicate-webhook"])
-def test_faults_of_webhooks_are_tried_where_the_contract_has_webhooks(name: str) -> None:
-    scenario = find(name).model_copy(update={"faults": ()})
-    root = attempt(scenario, build, scenario.seed)
-    story = Story(0, scenario, root, deepest=1, is_thorough=False, prunes=True)
-    story.next_level()
-    tried = {wanted.placements[-1].treatment.kind for wanted in story.first_wave()}
-    assert bool(tried & _ABOUT_WEBHOOKS) is (name == "duplicate-webhook")
+def test_a_run_says_of_every_fault_whether_it_would_find_something_to_strike(name: str) -> None:
+    story = find(name).model_copy(update={"faults": ()})
+    root = attempt(story, build, story.seed, tries=True)
+    of_each_endpoint = {place.endpoint: place for place in root.places}
+    for place in of_each_endpoint.values():
+        for each in plain_treatments(place.endpoint):
+            made = attempt(stage(story, (Placement(place, each),)), build, story.seed)
+            may_be_too_late = made.struck or KINDS[each.kind].takes_effect_later
+            assert root.finds(each, place) in {made.struck, may_be_too_late}, (each, place)
+
+
+def test_a_fault_finds_nothing_behind_another_one_that_ends_the_exchange() -> None:
+    create = first(Endpoint.CREATE)
+    reset = treatment(Endpoint.CREATE, "connection_reset", P.RECEIVED)
+    made = attempt(stage(STORY, (Placement(create, reset),)), build, STORY.seed, tries=True)
+    assert made.finds(treatment(Endpoint.CREATE, "kill", P.RECEIVED), create)
+    assert not made.finds(treatment(Endpoint.CREATE, "kill", P.COMMITTED), create)
+    assert ROOT.finds(treatment(Endpoint.CREATE, "kill", P.COMMITTED), create)
+
+
+def test_asking_what_could_strike_changes_nothing() -> None:
+    asked, left_alone = (attempt(STORY, build, STORY.seed, tries=tries) for tries in (True, False))
+    assert asked.reaction == left_alone.reaction
+    assert asked.places == left_alone.places
 
 
 # -- faults that last

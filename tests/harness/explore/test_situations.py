@@ -1,6 +1,6 @@
 """One placement stands for another where the same fault strikes in the same situation, and nowhere else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,7 +8,7 @@ import pytest
 
 from fake_provider.facts import CommitPoint, Endpoint
 from harness.explore.attempts import Attempt, Situation, aftermath, attempt
-from harness.explore.placements import Place, Placement, Treatment, plain_treatments, stage, treatments
+from harness.explore.placements import Place, Placement, Treatment, _chances, plain_treatments, stage, treatments
 from harness.explore.reactions import Done, Sequel, differ, without_ids
 from harness.explore.situations import Precedents, without_its_task
 from harness.explore.sweep import sweep
@@ -314,12 +314,16 @@ def few(endpoint: Endpoint) -> tuple[Treatment, ...]:
 
 
 @pytest.fixture
-def few_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("harness.explore.story.treatments", few)
+    monkeypatch.setattr("harness.explore.placements.treatments", few)
     monkeypatch.setattr(
         "harness.explore.story.plain_treatments",
         lambda endpoint: tuple(each for each in few(endpoint) if each.is_plain),
     )
+    _chances.cache_clear()
+    yield
+    _chances.cache_clear()
 
 
 @pytest.mark.usefixtures("few_kinds")
@@ -327,7 +331,9 @@ def test_what_is_pruned_for_its_situation_is_followed_by_the_same(monkeypatch: p
     monkeypatch.setattr("harness.explore.situations.AUDITED", 1.0)
     found = sweep(resolve(), [BRIEF], faults=2, cores=1)
     (story,) = found.stories
-    assert story.audited == story.same_situation > 50
+    assert story.audited == story.same_situation + story.nothing_to_strike
+    assert story.same_situation > 50
+    assert story.nothing_to_strike > 5
     assert found.verdict is Verdict.PASS, found.reason
 
 

@@ -76,7 +76,7 @@ def test_the_core_scenarios_are_there() -> None:
 
 def test_an_interrupt_is_left_to_the_first_process_of_a_crew() -> None:
     """The others ignore it from their start on, before they have loaded anything."""
-    with crew(resolve(), (find("happy-path"),), seed=None, cores=2) as hands:
+    with crew(resolve(), (find("happy-path"),), seed=None, cores=2, deepest=1, looks=False) as hands:
         assert isinstance(hands, _ManyHands)
         assert hands._pool.submit(signal.getsignal, signal.SIGINT).result() is signal.SIG_IGN
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -34,8 +34,9 @@ def test_it_prints_the_counts_and_passes(story: Path) -> None:
     done = jobsworth("--scenario", story, "--most-runs", 60)
     assert done.exit_code == 0, done.output
     row = next(line for line in done.output.splitlines() if line.startswith("brief")).split()
-    placements, pruned, made, not_made = (int(cell.replace(",", "")) for cell in row[1:])
+    placements, pruned, made, outcomes, not_made = (int(cell.replace(",", "")) for cell in row[1:])
     assert placements == pruned + made + not_made
+    assert 1 < outcomes < made
     assert f"one fault: {made} runs" in done.output
     assert done.output.splitlines()[-1].startswith("pass: no rule broke in")
 
@@ -57,6 +58,14 @@ def test_a_broken_client_fails_and_its_shrunk_run_is_saved(story: Path, tmp_path
     assert "one-job-per-operation" in done.output
     assert f"reproduce: jobsworth sweep {broken}" in done.output
     assert (tmp_path / "found" / "swept-one-job-per-operation.yaml").is_file()
+
+
+def test_a_story_that_is_broken_without_a_fault_is_said_to_be_swept_no_further(story: Path, tmp_path: Path) -> None:
+    done = jobsworth("tests.broken_clients.token_as_trace:build", "--scenario", story, "--save", tmp_path)
+    assert done.exit_code == 1
+    assert "no fault was placed in brief: where a rule breaks without any fault, none is tried" in done.output
+    passed = jobsworth("--scenario", story, "--most-runs", 5)
+    assert "no fault was placed" not in passed.output
 
 
 def test_more_faults_than_there_can_be_are_wrong_use(story: Path) -> None:

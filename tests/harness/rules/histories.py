@@ -109,6 +109,11 @@ class Story:
         self._history.record(fact)
         return self
 
+    @property
+    def history(self) -> History:
+        """What has been told so far."""
+        return self._history
+
     def judgement(self) -> Judgement:
         """What all the rules make of it."""
         if not len(self._history):
@@ -226,7 +231,7 @@ class Story:
                 exchange=self._exchange,
                 token=token,
                 fingerprint=body,
-                synchronous=state == "succeeded",
+                synchronous=state in {"succeeded", "failed"},
             )
         return self.call(
             Endpoint.CREATE,
@@ -284,12 +289,18 @@ class Story:
         return self.call(Endpoint.STATUS, job=job, request=request, answer=answer, **more)
 
     def look_up(
-        self, found: str | None = "job-1", *, status: int = 200, problem: str | None = None, **more: Any
+        self,
+        found: str | None = "job-1",
+        *,
+        status: int = 200,
+        state: str = "running",
+        problem: str | None = None,
+        **more: Any,
     ) -> Self:
         answer = {
             "status": status,
             "job": found,
-            "canonical_state": "running" if found else None,
+            "canonical_state": state if found else None,
             "problem": problem,
         }
         return self.call(Endpoint.LOOKUP, answer=answer, **more)

@@ -7,11 +7,13 @@ import pytest
 
 from fake_provider.facts import AnswerEnded, Endpoint, Fate, JobCreated
 from tests.harness.rules.cases.case import Told
+from tests.harness.rules.cases.collecting import missed
 from tests.harness.rules.cases.observing import heeding
 from tests.harness.rules.histories import BODY, OTHER_TOKEN, TOKEN, Story
 
 NO_KEYS = {"mechanism": "none"}
 SHORT_KEYS = {"key_lifetime_s": 5}
+NO_WAY_BACK = {"idempotency": SHORT_KEYS, "lookup": {"by": "none", "authoritative": False}}
 
 
 def overtaken(story: Story, *, looked_up_at: float | None) -> Story:
@@ -55,8 +57,22 @@ def harmed_by(story: Story, kind: str) -> Story:
 
 def ended_inside(story: Story, *faults: str) -> Story:
     """The result comes inside the status, and the client claims success."""
-    story.under(result={"kind": "inline"}).create().moved("succeeded")
-    return story.poll("succeeded", faults=faults).claimed("succeeded")
+    return came_inside(story, *faults).claimed("succeeded")
+
+
+def came_inside(story: Story, *faults: str) -> Story:
+    """The result comes inside the status."""
+    return story.under(result={"kind": "inline"}).create().moved("succeeded").poll("succeeded", faults=faults)
+
+
+def asked_for_silence(story: Story, seconds: float) -> Story:
+    """The create is answered 503, with a Retry-After."""
+    return story.told("submit").create(status=503, job=None, retry_after=seconds)
+
+
+def taken_over(story: Story) -> Story:
+    """The lease of the first worker has run out, and the second one has taken it."""
+    return story.lease("taken", 1).create().lease("taken", 2, by="w2", at=3)
 
 
 def two_errors(story: Story) -> Story:
@@ -136,6 +152,18 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         ),
     ),
     (
+        "token-has-128-bits",
+        "hyphen and underscore are digits of base64url, in which 22 hold 128 bits",
+        lambda s: s.create(token="K1DR46oW0_Uah8dusq-Pug"),
+        lambda s: s.create(token="k1dr46ow0_uah8dusq-pug"),
+    ),
+    (
+        "withdrawn-only-if-never-sent",
+        "a stop command came before anything was sent",
+        lambda s: s.told("submit").told("cancel").claimed("withdrawn", job=None, at=1),
+        lambda s: s.told("submit").claimed("withdrawn", job=None, at=1),
+    ),
+    (
         "failed-only-if-remote-failed",
         "a retry is told that the request is invalid, not that its token is taken",
         lambda s: refused_twice(s, "invalid_request"),
@@ -178,9 +206,70 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.told("submit").create().poll(None, status=500, at=5).claimed("human_decision_required", why="?"),
     ),
     (
+        "human-decision-only-if-stuck",
+        "nothing was tried until the create deadline, since the provider had asked for silence until then",
+        lambda s: asked_for_silence(s, 9).claimed("human_decision_required", why="?", at=11),
+        lambda s: asked_for_silence(s, 1).claimed("human_decision_required", why="?", at=11),
+    ),
+    (
+        "human-decision-only-if-stuck",
+        "nothing was tried until the create deadline, since the token would have been too old",
+        lambda s: s.under(**NO_WAY_BACK).told("submit").lost().claimed("human_decision_required", why="?", at=11),
+        lambda s: s.told("submit").lost().claimed("human_decision_required", why="?", at=11),
+    ),
+    (
+        "timed-out-only-if-observed",
+        "the job was known so late that no read was due",
+        lambda s: s.told("submit").lost().create(at=13).claimed("result_timed_out", at=20),
+        lambda s: s.told("submit").lost().create(at=12).claimed("result_timed_out", at=20),
+    ),
+    (
+        "timed-out-only-if-observed",
+        "the worker that knew the job died, and whoever carried on came too late",
+        lambda s: s.told("submit").create().killed(at=1).started(at=19).claimed("result_timed_out", at=20),
+        lambda s: s.told("submit").create().claimed("result_timed_out", at=20),
+    ),
+    (
+        "unavailable-only-after-tries",
+        "the result could be read once, and that answer was lost",
+        lambda s: missed(s.under(result={"kind": "one_time"}), fate="lost").claimed("result_unavailable"),
+        lambda s: missed(s, fate="lost").claimed("result_unavailable"),
+    ),
+    (
+        "unavailable-only-after-tries",
+        "the job itself was lost before its result was asked for",
+        lambda s: (
+            s.told("submit")
+            .create()
+            .moved("succeeded")
+            .poll("succeeded")
+            .poll(status=404, at=1)
+            .claimed("result_unavailable")
+        ),
+        lambda s: s.told("submit").create().moved("succeeded").poll("succeeded").claimed("result_unavailable", at=1),
+    ),
+    (
+        "unavailable-only-after-tries",
+        "the result deadline was near",
+        lambda s: missed(s, status=500).claimed("result_unavailable", at=13),
+        lambda s: missed(s, status=500).claimed("result_unavailable", at=12),
+    ),
+    (
+        "finished-result-not-lost",
+        "the result inside the status came damaged",
+        lambda s: came_inside(s, "result_cut_short").claimed("result_validation_failed"),
+        lambda s: came_inside(s).claimed("result_validation_failed"),
+    ),
+    (
         "final-event-leads-to-a-read",
         "the worker died after it had taken the event",
         lambda s: heeding(s).killed(at=5).started(at=6).poll("succeeded", at=20),
+        lambda s: heeding(s).poll("succeeded", at=20),
+    ),
+    (
+        "final-event-leads-to-a-read",
+        "the cancel deadline had put the operation to rest",
+        lambda s: heeding(s).told("cancel").poll("succeeded", at=20),
         lambda s: heeding(s).poll("succeeded", at=20),
     ),
     (
@@ -371,6 +460,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.create().told("cancel", at=16).poll(at=22).poll(at=24).poll(at=25),
     ),
     (
+        "no-poll-after-result-deadline",
+        "the job has ended in time, and the status is read for where its result now is",
+        lambda s: s.create().poll("succeeded", at=19).poll(at=21).poll(at=22),
+        lambda s: s.create().poll("running", at=19).poll(at=21).poll(at=22),
+    ),
+    (
         "no-call-at-rest",
         "a command given to a stopped worker is taken up when it is resumed",
         lambda s: (
@@ -472,6 +567,41 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "the clock was set back meanwhile",
         lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(-3600, at=1).create(at=8),
         lambda s: s.under(idempotency={"key_lifetime_s": 5}).lost().clock_set(3600, at=1).create(at=8),
+    ),
+    (
+        "stale-worker-does-nothing",
+        "it writes down a stop command that was given to it, and does no more",
+        lambda s: taken_over(s).told("cancel").noted("observing", "cancel_requested"),
+        lambda s: taken_over(s).told("cancel", by="w2").noted("observing", "cancel_requested"),
+    ),
+    (
+        "stale-worker-does-nothing",
+        "it writes down that a person wants the result tried again, once",
+        lambda s: taken_over(s).told("reconcile").noted("result_unavailable", "result_collecting"),
+        lambda s: (
+            taken_over(s)
+            .told("reconcile")
+            .noted("result_unavailable", "result_collecting")
+            .noted("result_collecting", "result_unavailable")
+        ),
+    ),
+    (
+        "no-cancel-after-terminal",
+        "only the create's answer said that the job had failed, and a client may insist on a status read",
+        lambda s: s.create(state="failed", status=200).told("cancel", at=1).cancel(at=1),
+        lambda s: s.create(state="failed", status=200).poll("failed").told("cancel", at=1).cancel(at=1),
+    ),
+    (
+        "no-poll-after-result-deadline",
+        "the worker that the first answer named the job to died over it, and its successor counts from the next answer",
+        lambda s: s.create().killed().started(at=4).create(by="w1").poll(at=22).poll(at=23),
+        lambda s: s.create().killed(at=1).started(at=4).create(by="w1").poll(at=22).poll(at=23),
+    ),
+    (
+        "no-poll-after-terminal",
+        "the read that was to confirm the end was answered 502",
+        lambda s: s.create().poll("succeeded", at=1).poll(status=502, at=2).poll("succeeded", at=3),
+        lambda s: s.create().poll("succeeded", at=1).poll("succeeded", at=2).poll("succeeded", at=3),
     ),
     (
         "no-poll-after-result-deadline",
@@ -664,25 +794,19 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.succeeds().claimed("succeeded").poll("succeeded", at=6),
     ),
     (
-        "result-unavailable-only-if-gone",
+        "expired-link-renewed",
         "the deadline leaves no time for another try",
-        lambda s: collected(s, at=15).fetch(status=503).claimed("result_unavailable", at=17),
-        lambda s: collected(s, at=15).fetch(status=503).claimed("result_unavailable", at=16),
+        lambda s: expired(collected(s, kind="signed_url", at=17)),
+        lambda s: expired(collected(s, kind="signed_url", at=16)),
     ),
     (
-        "result-unavailable-only-if-gone",
+        "expired-link-renewed",
         "the job was read again, and the new address had expired as well",
         lambda s: expired(collected(expired(collected(s, kind="signed_url"), gives_up=False), again=True)),
         lambda s: expired(collected(s, kind="signed_url")),
     ),
     (
-        "result-unavailable-only-if-gone",
-        "a result that can be read once may be gone with an answer that was lost",
-        lambda s: collected(s, kind="one_time").fetch(fate="lost").claimed("result_unavailable", at=3),
-        lambda s: collected(s).fetch(fate="lost").claimed("result_unavailable", at=3),
-    ),
-    (
-        "result-unavailable-only-if-gone",
+        "expired-link-renewed",
         "a fault spoilt the address that the provider had given",
         lambda s: misdirected(collected(s, kind="signed_url"), faults=("retry_after",)),
         lambda s: misdirected(collected(s, kind="signed_url")),
@@ -797,8 +921,8 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     (
         "no-poll-after-terminal",
         "it looks for its job, which no answer had named",
-        lambda s: s.lost().poll("failed", at=1).look_up(None, at=2).look_up(None, at=3),
-        lambda s: s.create().poll("failed", at=1).look_up(None, at=2).look_up(None, at=3),
+        lambda s: s.lost().poll("failed", at=1).look_up(state="failed", at=2).look_up(state="failed", at=3),
+        lambda s: s.create().poll("failed", at=1).look_up(state="failed", at=2).look_up(state="failed", at=3),
     ),
     (
         "no-poll-after-result-deadline",

@@ -68,3 +68,21 @@ def test_a_breach_is_found_once_and_proved_by_facts(rule: str, told: Told) -> No
     assert finding.facts
     assert any(f"#{seq})" in finding.message for seq in finding.facts)
     assert finding.message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("no-poll-after-result-deadline", "is read 2 after the result deadline, which passed at 20 s: 2 s late"),
+        ("no-poll-after-cancel-deadline", "is read 2 after the cancel deadline, which passed at 6 s: 2 s late"),
+        ("credential-only-to-its-origin", "w1's request to another address at "),
+        ("harmed-result-not-taken", "and that of the provider has sha256 "),
+        ("final-event-leads-to-a-read", "went by until "),
+        ("reconciles-by-offered-path", "Use what it offers, or ask a person."),
+        ("one-time-result-read-once", "store what came as soon as it came, and never ask again"),
+    ],
+)
+def test_a_message_says_what_is_needed_to_act_on_it(rule: str, said: str) -> None:
+    (case,) = (case for case in CASES if case.rule == rule)
+    (message,) = found(judged(case.breaks), rule)
+    assert said in message

@@ -11,7 +11,7 @@ from harness.patching import patched
 from harness.runner import Job, Result, run, sort_out
 from harness.simulation import EPOCH
 from harness.stage import SubjectError
-from harness.subject import Claim, Client, Host
+from harness.subject import Claim, Client, Factory, Host, Recorded
 from harness.subjects import Subject, resolve
 from harness.virtual_time import Simulation, simulated_capabilities
 from scenarios.model import Heal, Scenario
@@ -20,6 +20,7 @@ STORY = Scenario.model_validate(
     {"name": "a-story", "summary": "s", "steps": [{"at": 0, "do": "submit", "operation": "op-1"}], "drain_s": 1}
 )
 
+AT_A_WRITE = {"kind": "kill", "at": "store[accepted]#1:committed"}
 SAID = (Claimed, FaultsHealed)
 
 
@@ -106,6 +107,44 @@ def test_a_story_that_a_simulated_client_cannot_be_told_is_left_out_by_name() ->
     made, left_out = sort_out(jobs)
     assert [job.scenario for job in made] == [STORY]
     assert "what a person decided" in left_out[0].reason
+
+
+class Noting(Silent):
+    """A client that says when it stores something."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    async def submit(self, operation: str, request: Mapping[str, Any]) -> None:
+        done = Recorded(
+            operation=operation,
+            before=None,
+            after="create_pending",
+            entry="transition",
+            actor="w1",
+            cause="submit",
+            reason="asked for",
+        )
+        await self.host.note(done)
+
+    async def webhook(self, headers: Mapping[str, str], body: bytes) -> int:
+        return 204
+
+
+@pytest.mark.parametrize(("factory", "lacks"), [(Noting, set()), (lambda _host: Silent(), {"checkpoints", "webhooks"})])
+def test_what_a_client_does_of_itself_shows_in_a_rehearsal(factory: Factory, lacks: set[str]) -> None:
+    shown = set(simulated_capabilities(Subject(name="one", factory=factory)))
+    assert {"checkpoints", "webhooks"} - shown == lacks
+
+
+@pytest.mark.parametrize("told", [{"contract": {"webhooks": {"enabled": True}}}, {"faults": [AT_A_WRITE]}])
+def test_a_story_of_what_a_client_does_not_do_is_told_only_if_it_is_asked_for_by_name(told: Mapping[str, Any]) -> None:
+    story = Scenario.model_validate({**STORY.model_dump(), **told})
+    jobs = [Job(scenario=story, subject=Subject(name="silent", factory=lambda _host: Silent()), mode="simulated")]
+    made, (left_out,) = sort_out(jobs)
+    assert made == []
+    assert "this client does not say" in left_out.reason or "this client takes none" in left_out.reason
+    assert sort_out(jobs, by_name=True) == (jobs, [])
 
 
 def test_each_host_has_a_clock_of_its_own_that_outlives_its_worker_and_the_store_has_the_right_one() -> None:

@@ -1,6 +1,7 @@
 """What newcomers get wrong in a Python client: each mistake ends with its reason, as no pass and with no traceback."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
+import harness.hanging
 import harness.simulation
 import harness.virtual_time
 from harness.cli import cli
@@ -149,10 +151,18 @@ async def asks_without_end(self: Client, *_said: Any, **_more: Any) -> None:
         await self.http.get("/v1/jobs/job_1")
 
 
+async def computes_without_end(self: Client, *_said: Any, **_more: Any) -> None:
+    due = self.host.clock.now() + 1
+    while self.host.clock.now() < due:
+        with contextlib.suppress(Exception):
+            (_ for _ in "nothing")
+
+
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(harness.simulation, "MAX_CALLBACKS_PER_INSTANT", 1_000)
     monkeypatch.setattr(harness.virtual_time, "MAX_REQUESTS_PER_INSTANT", 100)
+    monkeypatch.setattr(harness.hanging, "LONGEST_TURN_S", 0.05)
     return iter(())
 
 
@@ -165,6 +175,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (stops_the_loop, "w1 tried to stop the event loop in a simulation"),
         (spins, "something spins instead of waiting on the clock it was given"),
         (asks_without_end, "the client asks again without waiting"),
+        (computes_without_end, "w1 has computed for 5 seconds of processor time at t=0.000s and gave nobody a turn"),
     ],
 )
 def test_what_cannot_be_simulated_breaks_the_run_off_with_the_reason(submit: Callable[..., Any], reason: str) -> None:

@@ -1,5 +1,7 @@
 """W7 and W8: cases for the rules on results and records."""
 
+from typing import Any
+
 from tests.harness.rules.cases.case import Case
 from tests.harness.rules.histories import SHA, TOKEN, TRACE, Story
 
@@ -13,6 +15,13 @@ def fails_to_fetch(story: Story, times: int) -> Story:
         story.fetch(status=503)
     return story
 
+
+def missed(story: Story, **answer: Any) -> Story:
+    """A job succeeds, and a try to fetch its result comes to nothing."""
+    return story.told("submit").create().moved("succeeded").poll("succeeded", at=1).fetch(at=2, **answer)
+
+
+LINKS = {"kind": "signed_url"}
 
 CASES = [
     Case(
@@ -70,6 +79,13 @@ CASES = [
         breaks=lambda s: s.succeeds().claimed("result_unavailable"),
     ),
     Case(
+        "unavailable-only-after-tries",
+        nothing=lambda s: s.told("submit").succeeds().claimed("succeeded"),
+        holds=lambda s: missed(s, status=500).fetch(status=500, at=3).claimed("result_unavailable"),
+        just_holds=lambda s: missed(s, status=410).claimed("result_unavailable"),
+        breaks=lambda s: missed(s, status=500).claimed("result_unavailable"),
+    ),
+    Case(
         "one-trace-per-operation",
         nothing=lambda s: s.create().create(op="op-2", trace="0" * 31 + "1"),
         holds=lambda s: s.create().poll(at=1),
@@ -119,28 +135,36 @@ CASES = [
         breaks=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 5).fetch(),
     ),
     Case(
-        "result-unavailable-only-if-gone",
-        nothing=lambda s: s.told("submit").create().poll("succeeded", at=1).claimed("result_validation_failed"),
-        holds=lambda s: (
-            s.told("submit").create().poll("succeeded", at=1).fetch(status=410).claimed("result_unavailable", at=2)
+        "expired-link-renewed",
+        nothing=lambda s: (
+            s.told("submit").create().poll("succeeded", at=1).fetch(status=410).claimed("result_unavailable")
         ),
-        # Three tries may be enough.
-        just_holds=lambda s: (
-            s.told("submit")
+        holds=lambda s: (
+            s.under(result=LINKS)
+            .told("submit")
             .create()
             .poll("succeeded", at=1)
-            .fetch(status=503)
-            .fetch(status=503, at=2)
-            .fetch(status=503, at=3)
-            .claimed("result_unavailable", at=4)
+            .fetch(status=410, problem="link_expired")
+            .poll("succeeded", at=1.5)
+            .fetch(status=410, problem="link_expired")
+            .claimed("result_unavailable", at=2)
+        ),
+        # Gone is gone, whatever the link.
+        just_holds=lambda s: (
+            s.under(result=LINKS)
+            .told("submit")
+            .create()
+            .poll("succeeded", at=1)
+            .fetch(status=410, problem="result_gone")
+            .claimed("result_unavailable", at=2)
         ),
         breaks=lambda s: (
-            s.told("submit")
+            s.under(result=LINKS)
+            .told("submit")
             .create()
             .poll("succeeded", at=1)
-            .fetch(status=503)
-            .fetch(status=503, at=2)
-            .claimed("result_unavailable", at=3)
+            .fetch(status=410, problem="link_expired")
+            .claimed("result_unavailable", at=2)
         ),
     ),
     Case(

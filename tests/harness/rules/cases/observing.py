@@ -109,6 +109,13 @@ CASES = [
         breaks=lambda s: s.told("submit").noted("observing", "result_timed_out", at=19),
     ),
     Case(
+        "timed-out-only-if-observed",
+        nothing=lambda s: s.told("submit").create().poll("succeeded", at=1).claimed("succeeded"),
+        holds=lambda s: s.told("submit").create().poll(at=5).claimed("result_timed_out", at=20),
+        just_holds=lambda s: s.told("submit").create().poll(at=18, fate="lost").claimed("result_timed_out", at=20),
+        breaks=lambda s: s.told("submit").create().claimed("result_timed_out", at=20),
+    ),
+    Case(
         "result-read-only-after-success",
         nothing=lambda s: s.create().poll(at=1),
         holds=lambda s: s.create().poll("succeeded", at=1).fetch(),

@@ -34,9 +34,13 @@ CASES = [
     Case(
         "human-decision-only-if-stuck",
         nothing=lambda s: s.told("submit").lost().create().claimed("succeeded", at=1),
-        holds=lambda s: s.told("submit").lost().claimed("human_decision_required", why="nobody knows", at=10),
+        holds=lambda s: (
+            s.told("submit").lost().lost(at=2).claimed("human_decision_required", why="nobody knows", at=10)
+        ),
         # Before the next try the deadline will have passed.
-        just_holds=lambda s: s.told("submit").lost().noted("reconciliation", "human_decision_required", at=6.8),
+        just_holds=lambda s: (
+            s.told("submit").lost().lost(at=2).noted("reconciliation", "human_decision_required", at=6.8)
+        ),
         breaks=lambda s: s.told("submit").lost().claimed("human_decision_required", why="nobody knows", at=1),
     ),
     Case(
