@@ -366,12 +366,23 @@ class FinishedResultNotLost(Rule):
             )
 
     def _inside(self, operation: Operation, remote_job: str | None) -> Exchange | None:
-        """The answer that surely brought the result inside, if none that may have been read brought it damaged."""
+        """The answer that surely brought the result inside, if none that may have been read brought it damaged.
+
+        One in which the client has to see the job's end: from a look-up it may take the job and leave the rest to a
+        status read.
+        """
         job = self.world.truth(operation, remote_job)
         brought = answers_with(operation, job) if job is not None and self.world.inline(job) else []
         if any(kind.startswith("result_") for each in brought for kind in each.faults):
             return None
-        return next((each for each in brought if self.world.surely_read(each)), None)
+        return next(
+            (
+                each
+                for each in brought
+                if each.answer is not None and self.world.tells_the_end(each.answer) and self.world.surely_read(each)
+            ),
+            None,
+        )
 
     @staticmethod
     def _lacks_annex(operation: Operation) -> bool:

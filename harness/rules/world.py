@@ -418,7 +418,7 @@ class World:
         if fact.canonical_state is not None:
             operation.shown.setdefault(fact.canonical_state, entry)
             known = operation.terminal_read
-            ends = fact.canonical_state in TERMINAL_STATES and self._tells_the_end(fact)
+            ends = fact.canonical_state in TERMINAL_STATES and self.tells_the_end(fact)
             if ends and (known is None or not self.surely_read(known)):
                 operation.terminal_read = exchange
         if endpoint is Endpoint.CREATE or endpoint is Endpoint.LOOKUP:
@@ -439,7 +439,7 @@ class World:
         elif endpoint is Endpoint.CANCEL:
             operation.licence = entry
 
-    def _tells_the_end(self, fact: AnswerEnded) -> bool:
+    def tells_the_end(self, fact: AnswerEnded) -> bool:
         """Whether a client has to take a terminal state in this answer for the job's end.
 
         A status read says so, and a create that brought the result with it. To a terminal state in other answers, such

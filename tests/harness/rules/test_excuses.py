@@ -954,6 +954,24 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         lambda s: s.create().elsewhere(credential=None),
         lambda s: s.create().elsewhere(credential=None, exposed=("header x-api-key",)),
     ),
+    (
+        "finished-result-not-lost",
+        "a look-up had the result inside, and the client left it to a status read, which never came through",
+        lambda s: (
+            s.under(result={"kind": "inline"})
+            .lost()
+            .moved("succeeded")
+            .look_up(state="succeeded", at=1)
+            .claimed("result_timed_out", at=20)
+        ),
+        lambda s: (
+            s.under(result={"kind": "inline"})
+            .create()
+            .moved("succeeded")
+            .poll("succeeded", at=1)
+            .claimed("result_timed_out", at=20)
+        ),
+    ),
 ]
 
 
