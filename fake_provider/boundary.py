@@ -16,6 +16,7 @@ import msgspec
 from fake_provider.books import LedgerLine
 from fake_provider.calls import Call, Create, Fetch, Problem, Refused, Served
 from fake_provider.contract import Contract
+from fake_provider.custody import Custody
 from fake_provider.dialects import DIALECTS
 from fake_provider.effects import (
     Begin,
@@ -74,6 +75,7 @@ class Boundary:
         work: Mapping[str, Work] | None = None,
         faults: Iterable[Fault] = (),
         webhook_secrets: Sequence[str] = (),
+        authorization: str | None = None,
     ) -> None:
         """Args:
         base_url: where the provider is, for URLs in answers and events; no slash at the end.
@@ -81,6 +83,8 @@ class Boundary:
         record: takes each fact as it happens.
         work: what the jobs of an operation do, by operation; ``"default"`` for the others.
         webhook_secrets: "whsec_…", newest first; needed if the contract has webhooks.
+        authorization: the Authorization header that the clients were given, if that is known: its secret is looked for
+            wherever else a request might bear it.
         """
         if dialect not in DIALECTS:
             raise ValueError(f"there is no dialect {dialect!r}; one of {', '.join(DIALECTS)}")
@@ -98,6 +102,7 @@ class Boundary:
         self.provider = Provider(
             contract, random=random, record=record, work=work or {}, moved=self.mail.job_moved, style=self.dialect
         )
+        self._custody = Custody((*webhook_secrets, *([] if authorization is None else [authorization])))
         self._record = record
         self._random = random
         self._exchanges = count(1)
@@ -252,13 +257,14 @@ class Boundary:
                 operation = self.provider.jobs.operation_of_token(call.token)
         headers = request.headers
         trace = _TRACEPARENT.fullmatch(headers["traceparent"]) if "traceparent" in headers else None
+        exposed = self._custody.exposed(request)
         self._record(
             RequestSent(
                 exchange=number,
                 worker=worker,
                 endpoint=call.endpoint,
                 method=request.method,
-                path=request.path,
+                path=self._custody.path(request) if exposed else request.path,
                 operation=operation,
                 job=call.job,
                 token=call.token,
@@ -267,6 +273,8 @@ class Boundary:
                 credential=credential_digest(headers["authorization"]) if "authorization" in headers else None,
                 origin=request.base_url if request.elsewhere else None,
                 copy_of=copy_of,
+                asked=call.asked if isinstance(call, Create) else None,
+                exposed=exposed,
             )
         )
         return operation

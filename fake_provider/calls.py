@@ -80,6 +80,7 @@ class Create(Call, frozen=True, kw_only=True):
     scope: str = ""  # whose tokens these are: a digest of the credential
     canonical: bytes = b""  # what the request means; equal for equal requests
     fingerprint: str = ""  # "sha256:…" of the body as sent
+    asked: str | None = None  # "sha256:…" of what the job is to do, where the dialect has it in the create
     operation_id: str | None = None
     upload: str | None = None  # the uploaded document that the job is to work through
     memo: Any = None  # what the dialect wants to tell again with the job; nobody else looks at it

@@ -7,10 +7,11 @@ The provider side speaks of *exchanges* (one request and what became of its answ
 What the client under test says of itself is in ``harness.history``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
+from typing import Any, Final
 
 import msgspec
 
@@ -31,6 +32,7 @@ __all__ = [
     "Record",
     "RequestSent",
     "ResultRead",
+    "asked_digest",
     "credential_digest",
     "digest",
 ]
@@ -45,6 +47,29 @@ def digest(data: bytes) -> str:
 def credential_digest(authorization: str) -> str:
     """Return what a fact holds of an Authorization header: enough to tell two apart."""
     return digest(authorization.encode())[: len("sha256:") + 16]
+
+
+def asked_digest(request: Mapping[str, Any]) -> str | None:
+    """Return what a fact holds of what a job is to do (the fields ``kind`` and ``parameters``): equal for what means
+    the same, however it is written. None where it is nested too deeply to be compared.
+    """
+    try:
+        meant = _by_value([request.get("kind"), request.get("parameters") or {}])
+    except RecursionError:
+        return None
+    return digest(_MEANT.encode(meant))[: len("sha256:") + 16]
+
+
+_MEANT: Final = msgspec.json.Encoder(order="sorted")
+
+
+def _by_value(value: Any) -> Any:
+    """The same JSON value with whole numbers written as such: some languages know no other way, some another."""
+    if isinstance(value, dict):
+        return {name: _by_value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_by_value(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Endpoint(StrEnum):
@@ -107,6 +132,8 @@ class RequestSent(Fact, frozen=True, tag="request_sent"):
     credential: str | None = None  # "sha256:…" of the Authorization header, first 16 hex digits
     origin: str | None = None  # where it went, if not to the provider: the credential is not for there
     copy_of: int | None = None  # the network delivered this exchange's request once more
+    asked: str | None = None  # create: "sha256:…" of what the job is to do, first 16 hex digits; see asked_digest
+    exposed: tuple[str, ...] = ()  # where a secret stood, other than in Authorization: "query", "header baggage" …
 
 
 class AnswerEnded(Fact, frozen=True, tag="answer_ended"):

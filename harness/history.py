@@ -58,6 +58,7 @@ class Commanded(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="comman
     operation: str
     worker: str
     fingerprint: str | None = None  # submit: "sha256:…" of the canonical request
+    asked: str | None = None  # submit: "sha256:…" of what the job is to do, as in a create's RequestSent
     repeat_of: bool = False  # submit: the same operation with the same request once more
     changed: bool = False  # submit: a known operation id with another request, which must be refused
     decided: str | None = None  # decide: the local state that the operation is to go on from

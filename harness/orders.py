@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fake_provider.facts import RequestSent, digest
+from fake_provider.facts import RequestSent, asked_digest, digest
 from harness.history import Commanded, Entry, History, WorkerStarted
 from harness.stage import Stage
 from scenarios.model import Cancel, Decide, Reconcile, Submit
@@ -98,6 +98,7 @@ class Orders:
                 operation=order.operation,
                 worker=told,
                 fingerprint=order.fingerprint,
+                asked=asked_digest(order.arguments["request"]) if "request" in order.arguments else None,
                 repeat_of=key in self._given and not order.changed,
                 changed=order.changed,
                 decided=order.arguments.get("state"),

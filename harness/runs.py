@@ -111,4 +111,5 @@ def boundary_of(scenario: Scenario, seed: int, terms: Terms, history: History, d
         work=scenario.work,
         faults=scenario.faults,
         webhook_secrets=terms.webhook_secrets,
+        authorization=terms.authorization,
     )

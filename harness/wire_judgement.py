@@ -24,9 +24,11 @@ UNSEEN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cancel-only-when-commanded": "whether somebody told the client to cancel",
         "one-cancel-per-intent": "how often somebody told the client to cancel",
+        "nothing-begun-after-a-stop": "whether somebody told the client to cancel",
         "stop-command-acted-upon": "whether somebody told the client to cancel",
         "observation-continues-after-cancel": "how long the client is meant to go on",
         "changed-request-is-new-operation": "which request the client was given",
+        "job-is-what-was-asked-for": "which request the client was given",
         "lease-taken-over": "which of the client's workers live",
     }
 )
@@ -41,6 +43,7 @@ TIMED: Final = frozenset(
         "obeys-retry-after",
         "one-observer-per-job",
         "restart-continues-schedule",
+        "waits-are-capped",
         "webhook-out-of-time-refused",
     }
 )

@@ -43,6 +43,7 @@ SAFEGUARDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "the token has 160 random bits": ("creating.Creating.new_token", "short_tokens"),
         "each operation has a token of its own": ("creating.Creating.open", "one_token_for_all"),
         "the request is stored and sent again byte for byte": ("workflow.Workflow.request", "body_written_anew"),
+        "the request is sent as it was given": ("adapters.jobs.JobsAdapter.prepare", "makes_text_of_parameters"),
         "another request under a known id is refused": (
             "creating.Creating.same_request",
             "changed_request_same_operation",
@@ -60,6 +61,10 @@ SAFEGUARDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "a token's age counts from its first use": ("creating.Creating.token_is_alive", "tokens_stay_young"),
         "the create deadline ends the trying": ("workflow.Workflow._when_unknown", "tries_creating_for_ever"),
         "a rejection is told from a doubt": ("adapters.jobs.JobsAdapter.read_create", "retries_a_rejection"),
+        "a refused retry says nothing of the first attempt": (
+            "creating.Creating.conclude_create",
+            "believes_a_refused_retry",
+        ),
         "a synchronous success is a path of its own": (
             "adapters.jobs.JobsAdapter.read_create",
             "synchronous_taken_for_accepted",
@@ -98,6 +103,7 @@ SAFEGUARDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "the next poll time is stored": ("scheduling.Scheduling.try_again", "schedule_in_memory"),
         "Retry-After is obeyed": ("polling.read_retry_after", "polls_through_retry_after"),
         "waits grow": ("polling.backoff_s", "polls_at_a_fixed_rate"),
+        "waits have a cap": ("polling.backoff_s", "waits_without_a_cap"),
         "waits are drawn": ("polling.backoff_s", "waits_without_chance"),
         "there is a wait between two reads, whatever was answered": (
             "scheduling.Scheduling.delay_s",
@@ -109,6 +115,7 @@ SAFEGUARDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "every end of a job ends the polling": ("observing.Observing.steering_phase", "waits_for_success_only"),
         "an end is believed when it is read": ("observing.Observing.steering_phase", "waits_to_be_sure_of_the_end"),
         "a failed read is no failed job": ("observing.Observing._nothing_learned", "failed_poll_is_failed_job"),
+        "an end that nobody asked for is one": ("observing.Observing._end", "waits_on_for_a_cancelled_job"),
         "signatures are verified": ("webhooks.Verifier", "believes_any_signature"),
         "what has no signature is not believed": ("webhooks.Verifier.is_signed", "believes_the_unsigned"),
         "a webhook's timestamp is looked at": ("webhooks.Verifier", "webhooks_for_ever"),
@@ -139,6 +146,7 @@ SAFEGUARDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "a stop that comes early is kept": ("commanding.Commanding._take_stop", "drops_an_early_stop"),
         "what was sent is not withdrawn": ("workflow.Workflow._when_pending", "withdraws_what_was_sent"),
         "what has ended is not cancelled": ("cancelling.Cancelling.may_call_cancel", "cancels_what_has_ended"),
+        "what is to be stopped is not begun": ("creating.Creating._absent", "begins_what_was_stopped"),
         "a result is asked for when the job has succeeded": (
             "observing.Observing.steering_phase",
             "fetches_the_result_to_see_if_it_is_there",
@@ -152,9 +160,16 @@ SAFEGUARDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         ),
         "the checksum is that of the bytes that came": ("collection.judge_result", "hashes_something_else"),
         "what came is stored at once": ("collection.Collecting.keep", "loses_a_result_in_hand"),
+        "a result is asked for again until it is gone": (
+            "collection.Collecting._not_retrieved",
+            "gives_a_result_up_at_once",
+        ),
+        "an expired link is asked for anew": ("collection.Collecting._gone", "keeps_an_expired_link"),
         "items are looked at one by one": ("collection.judge_result", "overlooks_failed_items"),
         "items are counted in the result": ("adapters.jobs.JobsAdapter.validate_result", "counts_one_too_few"),
         "what waits for a person waits": ("workflow.Workflow.next_action", "tries_again_unasked"),
+        "what a person decides is done": ("commanding.Commanding._take_decision", "files_decisions_away"),
+        "what is to be looked at again is": ("commanding.Commanding._take_reconcile", "never_looks_again"),
         "at rest nobody is called": ("workflow.Workflow.next_action", "works_on_at_rest"),
         "one trace for one operation": ("creating.Creating.open", "new_trace_per_call"),
         "each call bears the trace": ("caller.Caller.call", "no_trace_at_all"),

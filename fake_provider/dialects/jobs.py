@@ -39,7 +39,7 @@ from fake_provider.calls import (
 from fake_provider.contract import CancelMethod, Contract, CreateAnswer, LookupBy, Mechanism, RetryAfter
 from fake_provider.dialects.jobs_document import describe_jobs
 from fake_provider.dialects.jobs_objects import JOBS, iso, job_object, job_url, problem_object, record_object
-from fake_provider.facts import Endpoint, digest
+from fake_provider.facts import Endpoint, asked_digest, digest
 from fake_provider.lifecycle import TERMINAL, JobState
 from fake_provider.results import Row, canonical_json
 from fake_provider.wire import MAX_BODY_BYTES, Answer, Request
@@ -172,6 +172,7 @@ class JobsDialect:
             scope=request.headers.get("authorization", ""),
             canonical=canonical_json(document),
             fingerprint=digest(request.body),
+            asked=asked_digest(document) if complaint is None else None,
             operation_id=request.headers.get("x-client-operation-id"),
             refusal=refusal,
         )

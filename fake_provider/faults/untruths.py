@@ -14,6 +14,7 @@ from fake_provider.lifecycle import JobState
 from fake_provider.wire import Answer
 
 __all__ = [
+    "AnotherJobShown",
     "ChangedBodyAccepted",
     "JobIdReused",
     "NotFoundAfterAccept",
@@ -137,6 +138,28 @@ class StaleRead(_OfJobTold):
             state=JobState.QUEUED,
             progress=0 if course.the_view.progress is not None else None,
             updated_at=course.the_job.created_at,
+            result=None,
+            error=None,
+            partial_effects=(),
+        )
+
+
+@fault_kind
+class AnotherJobShown(_OfJobTold):
+    """A status read is answered with somebody else's job, which has succeeded, as by a cache that mixes two up."""
+
+    strikes_at: ClassVar[Places] = _STATUS
+    kind: Literal["another_job_shown"] = "another_job_shown"
+
+    def strike(self, course: Course) -> None:
+        view = course.view
+        assert view is not None, "it struck where no job was told of"
+        stem, last = view.id[:-1], view.id[-1]
+        course.show(
+            id=f"{stem}{'1' if last == '0' else '0'}",
+            operation="somebody-elses",
+            state=JobState.SUCCEEDED,
+            progress=100 if view.progress is not None else None,
             result=None,
             error=None,
             partial_effects=(),

@@ -6,7 +6,7 @@ from fake_provider.contract import CancelEffect
 from fake_provider.facts import Endpoint, Fate
 from harness.history import Claimed, Commanded, Entry
 from harness.rules.creating import NoteBeforeRequest
-from harness.rules.observing import DeadlineClaim
+from harness.rules.observing import POLLS, DeadlineClaim
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
@@ -251,6 +251,57 @@ class StopCommandActedUpon(Rule):
         return any(isinstance(entry.fact, Claimed) and entry.fact.state == state for entry in operation.claims.values())
 
 
+@rule(id="nothing-begun-after-a-stop", requirement="W6.3", needs=Needs.WIRE)
+class NothingBegunAfterAStop(Rule):
+    """Where there is no job when a stop command comes, none is created afterwards.
+
+    Nothing was sent yet, or an authoritative look-up has found nothing since: what is sent now is no re-send of
+    anything but new work that somebody has asked not to be done. Judged where the command, and then the look-up, left
+    the client as much time as acting may take, and where nobody was interrupted or decided otherwise.
+    """
+
+    endpoints = frozenset({Endpoint.CREATE})
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        world, operation = self.world, self.world.operation(exchange.operation or "")
+        command = next((each for each in operation.cancels if each.seq not in world.unheard), None)
+        if command is None or operation.decided is not None or self._is_wanted_again(operation, command):
+            return
+        asked = exchange.sent
+        if exchange.previous is not None:
+            absent = operation.absent
+            looked_up = operation.calls.get(Endpoint.LOOKUP, ())
+            proof = next((each for each in looked_up if absent is not None and each.ended is absent), None)
+            if proof is None or proof.sent.seq < exchange.previous.sent.seq:
+                return  # a job may exist: it is to be found, and stopped then
+            asked = proof.sent
+        if any(worker.cut_after(command.seq) is not None for worker in world.workers.values()):
+            return
+        self.judged += 1
+        if asked.at <= world.taken_up_at(command) + world.longest_wait_s + world.fell_behind_s(command):
+            return
+        known = "nothing had been sent" if asked is exchange.sent else f"the look-up {at(asked)} found no job"
+        yield self.finding(
+            f"{sent(exchange)} begins {operation.id}, which was to be stopped {at(command)}; {known}. Send nothing "
+            "more: withdraw the operation, or ask a person.",
+            command,
+            asked,
+            exchange.sent,
+        )
+
+    @staticmethod
+    def _is_wanted_again(operation: Operation, command: Entry) -> bool:
+        """Whether the operation was submitted after it was told to stop."""
+        submits = (operation.submitted, operation.submitted_again)
+        return any(each is not None and each.seq > command.seq for each in submits)
+
+    def at_end(self) -> Iterator[Finding]:
+        for operation in self.world.operations.values():
+            known = not operation.creates() or operation.absent is not None
+            self.judged += bool(operation.cancels) and known
+        return iter(())
+
+
 @rule(id="observation-continues-after-cancel", requirement="W6.2", needs=Needs.WIRE)
 class ObservationContinuesAfterCancel(Rule):
     """After a cancel call that was accepted, not confirmed, the job is observed on.
@@ -313,10 +364,11 @@ class NoPollAfterCancelDeadline(Rule):
     """After the cancel deadline a job whose cancel was accepted is not polled any more.
 
     Then it is ``cancellation_unconfirmed``, and a person is told. Counted from the last stop command or cancel call.
-    One last read at the deadline is allowed; a webhook or a person's command allows one read.
+    One last read at the deadline is allowed; a webhook or a person's command allows one read. To look a known job up is
+    to poll it, too.
     """
 
-    endpoints = frozenset({Endpoint.STATUS})
+    endpoints = POLLS
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -327,6 +379,8 @@ class NoPollAfterCancelDeadline(Rule):
         cancels = [each for each in operation.calls.get(Endpoint.CANCEL, ()) if each.ended is not None]
         deadline_s = world.timing.get("cancel_deadline_s")
         if deadline_s is None or operation.terminal_read is not None or not any(map(self._is_accepted, cancels)):
+            return
+        if not world.observes(exchange):
             return
         told = [each for each in (*operation.cancels, operation.asked, operation.decided) if each is not None]
         began = max(*(each.ended.at for each in cancels if each.ended is not None), *map(world.taken_up_at, told), 0.0)

@@ -258,6 +258,65 @@ class OneTimeResultReadOnce(Rule):
             )
 
 
+@rule(id="expired-link-renewed", requirement="W7.4", needs=Needs.REPORT)
+class ExpiredLinkRenewed(Rule):
+    """A result is not recorded or claimed as unavailable for a link that has expired, or that nobody had given.
+
+    The job's status holds a new one: who gives up without a look at it loses a result that is there. Judged where links
+    are signed, nobody was interrupted or told to stop, no fault spoilt the link, and the result deadline leaves time
+    for one try more. (How often other reads are tried ``unavailable-only-after-tries`` judges.)
+    """
+
+    reaching = frozenset({"result_unavailable"})
+
+    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
+        if fact.before != fact.after:
+            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
+
+    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
+        operation = self.world.operation(name)
+        reads = operation.calls.get(Endpoint.RESULT, [])
+        if not reads or self.world.contract.result.kind is not ResultKind.SIGNED_URL:
+            return
+        if self._is_excused(entry, operation):
+            return
+        self.judged += 1
+        last, why = reads[-1], None
+        if self._problem(last) == "link_invalid" and not last.faults:
+            why = "it went to an address that no answer had given"
+        elif self._problem(last) == "link_expired" and not self._asked_again(operation, reads):
+            why = "its link had expired, and the job was not read again for a new one"
+        if why is None or not self.first_time(name):
+            return
+        yield self.finding(
+            f"{said} result_unavailable for {name} {at(entry)}, but {sent(last)} was {answered(last)}: {why}. "
+            "Take the link from the job's status, and a fresh one where it has expired.",
+            last.sent,
+            entry,
+        )
+
+    def _asked_again(self, operation: Operation, reads: list[Exchange]) -> bool:
+        first = next(each for each in reads if self._problem(each) == "link_expired")
+        return any(each.sent.seq > first.sent.seq for each in operation.calls.get(Endpoint.STATUS, ()))
+
+    @staticmethod
+    def _problem(read: Exchange) -> str | None:
+        return None if read.answer is None else read.answer.problem
+
+    def _is_excused(self, entry: Entry, operation: Operation) -> bool:
+        world, began = self.world, operation.submitted
+        interrupted = world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values())
+        told = operation.cancels or operation.decided or operation.changed or operation.asked or operation.elsewhere
+        deadline_s = world.timing.get("result_deadline_s")
+        if interrupted or told or began is None or deadline_s is None or operation.held_until > entry.at:
+            return True
+        one_try_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1))
+        return entry.at + one_try_s + world.time("request_timeout_s", 1) >= began.at + deadline_s
+
+
 @rule(id="finished-result-not-lost", requirement="W7.1", needs=Needs.REPORT)
 class FinishedResultNotLost(Rule):
     """A result that surely reached the client undamaged, or a success that it surely read, is not lost in the end.

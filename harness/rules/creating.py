@@ -261,6 +261,36 @@ class ChangedRequestIsNewOperation(Rule):
         )
 
 
+@rule(id="job-is-what-was-asked-for", requirement="W1.2", needs=Needs.WIRE)
+class JobIsWhatWasAskedFor(Rule):
+    """A create asks for what was submitted: the same kind of job, with the same parameters.
+
+    A parameter that is dropped, cut short, made text of, or another operation's makes a job that nobody wants, and its
+    result looks right. Compared by value, however the client writes it; what it adds beside ``kind`` and ``parameters``
+    is its own affair. (What is sent after a submit of another request, ``changed-request-is-new-operation`` judges.)
+    """
+
+    endpoints = CREATE
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        operation = self.world.operation(exchange.operation or "")
+        submitted = operation.submitted
+        if submitted is None or not isinstance(submitted.fact, Commanded) or operation.changed is not None:
+            return
+        wanted, asked = submitted.fact.asked, exchange.request.asked
+        if wanted is None or asked is None:
+            return
+        self.judged += 1
+        if asked != wanted and self.first_time(operation.id):
+            yield self.finding(
+                f"{sent(exchange)} for {operation.id} asks for another job than was submitted {at(submitted)}: its "
+                f"kind or parameters ({asked}) are not those of the submit ({wanted}). Store the request as it was "
+                "given, and send that.",
+                submitted,
+                exchange.sent,
+            )
+
+
 @rule(id="one-request-per-token", requirement="W1.7", needs=Needs.WIRE)
 class OneRequestPerToken(Rule):
     """A token is used for one operation only.
@@ -304,7 +334,8 @@ class ChangedSubmitRefused(Rule):
             changed = operation.changed
             if changed is None or not isinstance(changed.fact, Commanded):
                 continue
-            refused = operation.refused is not None and operation.refused.seq > changed.seq
+            refusal = operation.refusals.get("submit")
+            refused = refusal is not None and refusal.seq > changed.seq
             if not refused and not self.world.undisturbed(changed.fact.worker, changed):
                 continue
             self.judged += 1

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from fake_provider.contract import Mechanism
-from harness.history import Claimed, Entry, LedgerRead
+from harness.history import Claimed, Commanded, Entry, LedgerRead
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import Exchange, Operation, is_key_conflict, is_rejection
+from harness.rules.views import Exchange, Operation, is_key_conflict, is_rejection, settles
 from harness.rules.words import answered, at, seconds, sent
 from harness.rules.world import World
 from harness.verdict import Finding
@@ -30,6 +30,24 @@ def misled(operation: Operation, claim: Claimed) -> bool:
     return any(each.answer is not None and each.answer.from_fault for each in told)
 
 
+def due_at(world: World, operation: Operation) -> float:
+    """When an operation must have come to rest, whatever a client may rightly have waited for."""
+    begin = 0.0 if world.healed is None else world.healed.at
+    commands = [operation.submitted, operation.asked, *operation.cancels[-1:]]
+    told = max((entry.at for entry in commands if entry is not None), default=0.0)
+    patience_s = PATIENCE * world.longest_wait_s
+    clocks_s = [world.timing.get(f"{name}_deadline_s", 0.0) for name in ("create", "result", "cancel")]
+    patience_s += 0.0 if operation.submitted is None else world.fell_behind_s(operation.submitted)
+    due = max(begin, told + sum(clocks_s)) + patience_s
+    job = operation.jobs[0] if len(operation.jobs) == 1 else None
+    if job is not None and job.terminal and job.moved is not None:
+        known = world.known_job(operation)
+        if known is not None and known[1].ended is not None:
+            since = max(begin, told, job.moved.at, known[1].ended.at, operation.held_until)
+            due = min(due, since + patience_s)
+    return due
+
+
 @rule(id="reaches-rest-after-faults-stop", requirement="W9.1", needs=Needs.REPORT)
 class ReachesRestAfterFaultsStop(Rule):
     """Once the faults are healed, every operation comes to rest: final, or waiting for a person.
@@ -48,7 +66,7 @@ class ReachesRestAfterFaultsStop(Rule):
             if claims and not moving:
                 self.judged += 1
                 continue
-            if not moving or ended.at < self._due(operation):
+            if not moving or ended.at < due_at(self.world, operation):
                 continue
             self.judged += 1
             entry, claim = moving[0]
@@ -67,29 +85,14 @@ class ReachesRestAfterFaultsStop(Rule):
                 entry,
             )
 
-    def _due(self, operation: Operation) -> float:
-        world = self.world
-        begin = 0.0 if world.healed is None else world.healed.at
-        commands = [operation.submitted, operation.asked, *operation.cancels[-1:]]
-        told = max((entry.at for entry in commands if entry is not None), default=0.0)
-        patience_s = PATIENCE * world.longest_wait_s
-        clocks_s = [world.timing.get(f"{name}_deadline_s", 0.0) for name in ("create", "result", "cancel")]
-        patience_s += 0.0 if operation.submitted is None else world.fell_behind_s(operation.submitted)
-        due = max(begin, told + sum(clocks_s)) + patience_s
-        job = operation.jobs[0] if len(operation.jobs) == 1 else None
-        if job is not None and job.terminal and job.moved is not None:
-            known = world.known_job(operation)
-            if known is not None and known[1].ended is not None:
-                since = max(begin, told, job.moved.at, known[1].ended.at, operation.held_until)
-                due = min(due, since + patience_s)
-        return due
-
 
 @rule(id="every-operation-is-claimed", requirement="W1.1", needs=Needs.REPORT)
 class EveryOperationIsClaimed(Rule):
-    """Every operation for which something was sent is in the client's report.
+    """Every operation that was submitted, or for which something was sent, is in the client's report.
 
-    An operation that nobody remembers, its job at the provider notwithstanding, was never durable.
+    An operation that nobody remembers, its job at the provider notwithstanding, was never durable. Where nothing was
+    sent, it is judged if the submit was not refused, the worker that was given it had time to make it durable, and all
+    of its deadlines have passed since: a client may work through what it is given one by one.
     """
 
     def at_end(self) -> Iterator[Finding]:
@@ -98,6 +101,7 @@ class EveryOperationIsClaimed(Rule):
         for operation in self.world.operations.values():
             last = operation.last_call
             if last is None:
+                yield from self._judge_unsent(operation)
                 continue
             self.judged += 1
             if not operation.claims:
@@ -107,6 +111,27 @@ class EveryOperationIsClaimed(Rule):
                     last.sent,
                     self.world.ended,
                 )
+
+    def _judge_unsent(self, operation: Operation) -> Iterator[Finding]:
+        told, ended = operation.submitted, self.world.ended
+        if told is None or ended is None or not isinstance(told.fact, Commanded) or "submit" in operation.refusals:
+            return
+        worker = told.fact.worker
+        if (
+            told.seq in self.world.unheard
+            or not self.world.lasted(told, worker)
+            or ended.at < due_at(self.world, operation)
+        ):
+            return
+        self.judged += 1
+        if not operation.claims:
+            yield self.finding(
+                f"{operation.id} was submitted to {worker} {at(told)}, who did not refuse it, and in the "
+                f"{seconds(ended.at - told.at)} until the end nothing was sent for it and no worker says anything of "
+                "it. Make an operation durable before its submit counts as taken, or refuse it.",
+                told,
+                ended,
+            )
 
 
 @rule(id="no-orphaned-jobs", requirement="W1.5", needs=Needs.REPORT)
@@ -129,7 +154,7 @@ class NoOrphanedJobs(Rule):
             if not claims or operation.decided or any(claim.state == "human_decision_required" for _, claim in claims):
                 continue  # every-operation-is-claimed judges the first of these
             named = {claim.remote_job for _, claim in claims}
-            if any(is_rejection(each) and not is_key_conflict(each) for each in operation.creates()):
+            if any(self._denies(operation, each) for each in operation.creates()):
                 continue  # the provider said that there would be none
             if any(misled(operation, claim) for _, claim in claims):
                 continue
@@ -147,6 +172,10 @@ class NoOrphanedJobs(Rule):
                     claim_entry,
                     entry,
                 )
+
+    @staticmethod
+    def _denies(operation: Operation, create: Exchange) -> bool:
+        return is_rejection(create) and not is_key_conflict(create) and settles(operation, create)
 
     def _copied(self, operation: Operation) -> bool:
         """Whether the network made a job of its own copy, which a client cannot know of."""

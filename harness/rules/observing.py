@@ -10,10 +10,13 @@ from harness.rules.local_states import WAITING_FOR_A_PERSON
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import TERMINAL_STATES, Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
-from harness.rules.world import World
+from harness.rules.world import MISTAKEN, World
 from harness.verdict import Finding
 
 __all__: list[str] = []
+
+POLLS = frozenset({Endpoint.STATUS, Endpoint.LOOKUP})
+"""Calls by which a job may be observed."""
 
 CONFIRMING_READS = 1
 """How often a job that was seen at its end may be read again: a final read before success is no more than W4.7
@@ -148,10 +151,11 @@ class NoPollAfterTerminal(Rule):
 
     Observing has an end. One read more is allowed, to confirm; further ones only if a webhook, a command, or a result
     that could not be had gives a reason. What a create or a cancel was answered with does not count: a client may
-    insist on a status read, and on a further one if that came to nothing, as it may where it confirms.
+    insist on a status read, and on a further one if that came to nothing, as it may where it confirms. To look a known
+    job up is to poll it, too.
     """
 
-    endpoints = frozenset({Endpoint.STATUS})
+    endpoints = POLLS
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -161,6 +165,8 @@ class NoPollAfterTerminal(Rule):
         self._reads: dict[str, int] = {}
 
     def on_answer(self, exchange: Exchange) -> Iterable[Finding]:
+        if not self.world.observes(exchange) or MISTAKEN in exchange.faults:
+            return ()
         name = exchange.operation or ""
         state = exchange.answer and exchange.answer.canonical_state
         known = self._terminal.get(name)
@@ -188,6 +194,8 @@ class NoPollAfterTerminal(Rule):
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
         terminal = self._terminal.get(operation.id)
+        if not self.world.observes(exchange):
+            return
         if self._has_reason(exchange):
             self._with_reason[operation.id] = exchange
             return
@@ -238,9 +246,10 @@ class NoPollAfterResultDeadline(Rule):
     Passing it is a state: polling stops, the job may go on, and a person decides. One last read at the deadline is
     allowed; a stop command opens the time until the cancel deadline; a webhook or a person's command allows one read.
     Once the end of the job was read, a status read is part of collecting: where its result now is, nothing else tells.
+    To look a known job up is to poll it, too.
     """
 
-    endpoints = frozenset({Endpoint.STATUS})
+    endpoints = POLLS
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -249,7 +258,7 @@ class NoPollAfterResultDeadline(Rule):
     def on_request(self, exchange: Exchange) -> Iterator[Finding]:
         operation = self.world.operation(exchange.operation or "")
         deadline = result_deadline(self.world, operation)
-        if deadline is None or operation.terminal_read is not None:
+        if deadline is None or operation.terminal_read is not None or not self.world.observes(exchange):
             return
         cancel_deadline_s = self.world.timing.get("cancel_deadline_s", 0)
         cancels = [each.sent.at for each in operation.calls.get(Endpoint.CANCEL, ())]

@@ -199,3 +199,51 @@ class CredentialOnlyToItsOrigin(Rule):
         if exchange.redirected:
             self.judged += 1
         return iter(())
+
+
+HANDED_ON: Final = frozenset(
+    {
+        "baggage",
+        "idempotency-key",
+        "referer",
+        "traceparent",
+        "tracestate",
+        "user-agent",
+        "x-client-operation-id",
+        "x-correlation-id",
+        "x-request-id",
+    }
+)
+"""Headers that are written into logs, or sent on to others with what they belong to."""
+
+
+@rule(id="credential-in-its-header-alone", requirement="W8.3", needs=Needs.WIRE)
+class CredentialInItsHeaderAlone(Rule):
+    """A secret stands in a request's Authorization header and nowhere else.
+
+    Not in its URL, which every server and proxy on the way writes into a log; not in its body, which is kept with the
+    job; not in a header that is handed on, as traces are. At another origin, in no header at all. The facts say where a
+    secret stood, and never what it is.
+    """
+
+    strays = True
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        self.judged += 1
+        request = exchange.request
+        places = [each for each in request.exposed if request.origin is not None or not self._is_private(each)]
+        if not places or not self.first_time(*places):
+            return
+        went = "" if request.origin is None else f" to {request.origin}"
+        told = " and ".join(each if each.startswith("header") else f"its {each}" for each in places)
+        yield self.finding(
+            f"{sent(exchange)}{went} bears a secret that the client was given in {told}. Attach the credential in the "
+            "Authorization header, at the transport, and nowhere else.",
+            exchange.sent,
+        )
+
+    @staticmethod
+    def _is_private(place: str) -> bool:
+        """Whether this place is between the client and the provider: a second header for the same key, say."""
+        kind, _, name = place.partition(" ")
+        return kind == "header" and name not in HANDED_ON

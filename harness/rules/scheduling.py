@@ -34,6 +34,9 @@ ENOUGH_WAITS: Final = 12
 """So many waits of one length chance does not draw: even of the three lengths that a coarse timer may leave, once in a
 hundred thousand runs."""
 
+LONGEST_IN_CAPS: Final = 5
+"""A client that polls a few times slower than it might is slow; one that has no cap comes past this before long."""
+
 SAME_LENGTH: Final = 0.8
 """Waits from this part of the longest on were drawn after the back-off had reached its cap."""
 
@@ -146,10 +149,11 @@ class BacksOff(Rule):
     Either no gap is shorter than the first delay the client was configured with, less the jitter, and the longest so
     far doubles at least every fourth read up to the cap. Or the gaps look as full jitter draws them, evenly between
     nothing and a bound that doubles: then no single gap tells anything, and all of them together must be more likely
-    than once in a million. A change in what is answered, a takeover, a webhook or a command begins it anew.
+    than once in a million. A change in what is answered, a takeover, a webhook or a command begins it anew. To look a
+    known job up is to read its status, too.
     """
 
-    endpoints = STATUS
+    endpoints = frozenset({Endpoint.STATUS, Endpoint.LOOKUP})
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -165,7 +169,8 @@ class BacksOff(Rule):
             or shortest_s is None
             or gap.hinted_s is not None
             or gap.reader is not Reader.SAME
-            or gap.giver.request.endpoint is not Endpoint.STATUS
+            or gap.giver.request.endpoint is not exchange.request.endpoint
+            or not self.world.observes(gap.giver)
         ):
             self._reads.pop(name, None)
             return
@@ -248,6 +253,46 @@ class WaitsAreJittered(Rule):
             giver.ended,
             first.sent,
             last.sent,
+        )
+
+
+@rule(id="waits-are-capped", requirement="W4.2", needs=Needs.WIRE)
+class WaitsAreCapped(Rule):
+    """Where no Retry-After says when, the waits between status reads stop growing at the cap.
+
+    A back-off that doubles without end finds out that a job is done when as much time has passed again. A client may be
+    slow on purpose, or busy with other operations: judged are waits of several times the cap it was configured with,
+    after answers in which nothing was wrong, where no webhook would tell sooner and no worker was interrupted.
+    """
+
+    endpoints = STATUS
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        world = self.world
+        cap_s = world.timing.get("poll_cap_s")
+        gap = gap_before(world, exchange)
+        if cap_s is None or gap is None or gap.hinted_s is not None or gap.reader is not Reader.SAME:
+            return
+        giver = gap.giver
+        if giver.ended is None or giver.status != 200 or not world.surely_read(giver, by=exchange.request.worker):
+            return
+        held = world.operation(exchange.operation or "").held_until > giver.ended.at
+        disturbed = any(worker.cut_after(giver.sent.seq) is not None for worker in world.workers.values())
+        if world.contract.webhooks.enabled or world.clocks_were_set or held or disturbed:
+            return
+        self.judged += 1
+        # Whoever does one thing after another may have to wait for the time-out of each.
+        busy_s = 1.5 * world.time("request_timeout_s", 1) * len(world.operations)
+        longest_s = LONGEST_IN_CAPS * cap_s + world.time("lease_s", 2) + busy_s
+        wait_s = exchange.sent.at - giver.ended.at
+        if wait_s <= longest_s + world.settle_s or not self.first_time(exchange.operation):
+            return
+        yield self.finding(
+            f"{sent(exchange)} for {exchange.operation} leaves {seconds(wait_s)} after {sent(giver)} was "
+            f"{answered(giver)}, with nothing wrong; the cap of the back-off is {seconds(cap_s)}. Let the waits grow "
+            "up to the cap and no further.",
+            giver.ended,
+            exchange.sent,
         )
 
 

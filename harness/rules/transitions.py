@@ -1,17 +1,28 @@
 """W5: transitions reject wishful thinking. Each state needs its evidence, and the history tells how it was reached."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from fake_provider.facts import Endpoint
 from harness.history import Claimed, Commanded, Entry, StateRecorded
 from harness.rules.local_states import EDGES, FINAL, REST_STATES, WAITING_FOR_A_PERSON, is_legal
 from harness.rules.registry import Needs, Rule, rule
-from harness.rules.views import RETRYABLE_REJECTIONS, Exchange, Operation, is_key_conflict
+from harness.rules.views import (
+    RETRYABLE_REJECTIONS,
+    TERMINAL_STATES,
+    Exchange,
+    Operation,
+    is_key_conflict,
+    settles,
+)
 from harness.rules.words import answered, at, sent
 from harness.rules.world import World
 from harness.verdict import Finding
 
 __all__: list[str] = []
+
+RESULTLESS: Final = frozenset({"result_unavailable", "result_validation_failed"})
+"""States that tell of a success and of no result."""
 
 
 @rule(id="legal-transitions-only", requirement="W5.1", needs=Needs.HISTORY)
@@ -178,6 +189,42 @@ class NoCallAtRest(Rule):
         return iter(())
 
 
+@rule(id="claimed-rest-is-kept", requirement="W5.1", needs=Needs.REPORT)
+class ClaimedRestIsKept(Rule):
+    """A worker that claims an operation to be final, or to wait for a person, sends nothing more for it.
+
+    Whoever was told so looks into it, or has gone on to something else. Only a person's command, or a webhook, brings
+    it back. Judged by what one worker said and then did, undisturbed in between. (What is on record ``no-call-at-rest``
+    judges.)
+    """
+
+    def on_claimed(self, _entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        self.judged += fact.state in FINAL or fact.state in WAITING_FOR_A_PERSON
+        return iter(())
+
+    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
+        worker, operation = exchange.request.worker, self.world.operation(exchange.operation or "")
+        said = operation.claims.get(worker)
+        if said is None or not isinstance(said.fact, Claimed):
+            return
+        state = said.fact.state
+        if state not in FINAL and state not in WAITING_FOR_A_PERSON:
+            return
+        commands = [operation.asked, operation.submitted_again, *operation.cancels[-1:]]
+        spoken = any(each is not None and each.seq > said.seq for each in commands)
+        told = exchange.licence is not None or operation.licence is not None
+        late = exchange.sent.at > said.at + self.world.settle_s + self.world.slack_s
+        if spoken or told or not late or not self.world.undisturbed(worker, said):
+            return
+        if self.first_time(operation.id, state):
+            yield self.finding(
+                f"{sent(exchange)} goes out for {operation.id}, which {worker} claimed to be {state} {at(said)}, and "
+                "nobody has said anything since. At rest nothing is done until someone acts.",
+                said,
+                exchange.sent,
+            )
+
+
 @rule(id="claims-match-history", requirement="W5.4", needs=Needs.HISTORY)
 class ClaimsMatchHistory(Rule):
     """What a client claims when it is asked is what its last history entry says.
@@ -237,15 +284,22 @@ class EvidenceRule(Rule):
 class SucceededOnlyIfRemoteSucceeded(EvidenceRule):
     """Success is recorded or claimed only after an answer showed that the job succeeded.
 
-    Not from progress 100, not from a status nobody knows, not because time has passed. (After a webhook alone,
+    Not from progress 100, not from a status nobody knows, not because time has passed. To say that there is no result,
+    or that it is none to be believed, is to say that there should be one. (After a webhook alone,
     ``final-read-before-success`` judges.)
     """
 
-    reaching = frozenset({"result_collecting", "succeeded"})
+    reaching = frozenset({"result_collecting", "result_unavailable", "result_validation_failed", "succeeded"})
     advice = "Only the terminal state succeeded, read from the provider, is success."
 
     def has_evidence(self, operation: Operation) -> bool:
         return "succeeded" in operation.shown or "job.succeeded" in operation.events
+
+    def _judge(self, entry: Entry, name: str, state: str, said: str, remote_job: str | None) -> Iterator[Finding]:
+        ended_early = {"cancelled", "failed"} & self.world.operation(name).shown.keys()
+        if state in RESULTLESS and self.world.contract.result.partial and ended_early:
+            return  # what was done until then is a result that can be missing, too
+        yield from super()._judge(entry, name, state, said, remote_job)
 
 
 @rule(id="failed-only-if-remote-failed", requirement="W4.5", needs=Needs.REPORT)
@@ -253,8 +307,8 @@ class FailedOnlyIfRemoteFailed(EvidenceRule):
     """Failure is recorded or claimed only after the provider reported it, or definitely rejected the create.
 
     A failed poll is no failed job, and a create that was not answered may have worked; that its token is taken, as its
-    retry is told, is no rejection either. A status read that finds no
-    such job counts as a report once the time is over in which a new job may not be found yet.
+    retry is told, is no rejection either, and a 403 or 404 of a retry says nothing of the attempt before it. A status
+    read that finds no such job counts as a report once the time is over in which a new job may not be found yet.
     """
 
     reaching = frozenset({"failed"})
@@ -263,7 +317,7 @@ class FailedOnlyIfRemoteFailed(EvidenceRule):
     def has_evidence(self, operation: Operation) -> bool:
         if "failed" in operation.shown or "job.failed" in operation.events:
             return True
-        if any(self._rejects(each) for each in operation.creates()):
+        if any(self._rejects(each) and settles(operation, each) for each in operation.creates()):
             return True
         return any(self._finds_nothing(operation, each) for each in operation.calls.get(Endpoint.STATUS, ()))
 
@@ -293,6 +347,48 @@ class CancelledOnlyIfConfirmed(EvidenceRule):
 
     def has_evidence(self, operation: Operation) -> bool:
         return "cancelled" in operation.shown or "job.cancelled" in operation.events
+
+
+@rule(id="end-that-was-read-is-claimed", requirement="W4.5", needs=Needs.REPORT)
+class EndThatWasReadIsClaimed(Rule):
+    """An operation whose job was surely read to have failed, or to be cancelled, is claimed as that.
+
+    A terminal state steers the workflow, whether it was waited for or not: a failure after a cancel, a cancel by the
+    provider. Who drops it waits for what cannot come, and tells at the deadline that nobody knows. Judged where one
+    worker made the read and went on undisturbed, and the provider took nothing back. (Of a success that was read
+    ``finished-result-not-lost`` judges.)
+    """
+
+    ends = frozenset({"cancelled", "failed"})
+
+    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
+        operation = self.world.operation(fact.operation)
+        read = operation.terminal_read
+        state = self._told(operation)
+        if read is None or state is None or not fact.at_rest or operation.decided is not None:
+            return
+        self.judged += 1
+        if fact.state not in {state, "human_decision_required"} and self.first_time(fact.operation):
+            yield self.finding(
+                f"{fact.worker} claims {fact.operation} to be {fact.state} {at(entry)}, although {sent(read)} had "
+                f"shown that its job was {state}. Record the end that was read, whichever it is.",
+                read.ended,
+                entry,
+            )
+
+    def _told(self, operation: Operation) -> str | None:
+        """The end that the client surely knows, if it is one of these."""
+        world, read = self.world, operation.terminal_read
+        if read is None or read.answer is None or read.answer.from_fault or not world.surely_read(read):
+            return None
+        states = operation.shown.keys() & TERMINAL_STATES
+        odd = len(states) > 1 or len(operation.naming) > 1 or operation.several
+        job = world.jobs.get(read.request.job or read.answer.job or "")
+        foreign = job is not None and job.fact.operation not in {None, operation.id}
+        # Whoever was interrupted over the read may have come back without the lease, or with another time of day.
+        if odd or foreign or world.clocks_were_set or not world.undisturbed(read.request.worker, read.sent):
+            return None
+        return read.answer.canonical_state if read.answer.canonical_state in self.ends else None
 
 
 @rule(id="withdrawn-only-if-never-sent", requirement="W5.1", needs=Needs.REPORT)

@@ -24,6 +24,7 @@ __all__ = [
     "is_ambiguous",
     "is_key_conflict",
     "is_rejection",
+    "settles",
 ]
 
 TERMINAL_STATES: Final = frozenset({"succeeded", "failed", "cancelled"})
@@ -78,7 +79,7 @@ class Exchange(msgspec.Struct):
     in_hand: bool = False  # delivered, to a worker that was running at that moment
     previous: "Exchange | None" = None  # the call of this kind for this operation before this one
     schedule: "Exchange | None" = None  # status only: the answer that said when this read is due
-    licence: Entry | None = None  # status only: what happened since that allows an early read
+    licence: Entry | None = None  # status, and look-up of a known job: what happened since that allows an early one
     result: ResultRead | None = None  # result only: what the provider served
     stray: bool = False  # it belongs to no operation, or not surely to one, or went to another origin
     faults: tuple[str, ...] = ()  # the kinds that struck it
@@ -134,9 +135,10 @@ class Operation(msgspec.Struct):
 
     id: str
     submitted: Entry | None = None
+    submitted_again: Entry | None = None  # the last time that it was, unchanged
     changed: Entry | None = None  # the first submit of another request under this id
     cancels: list[Entry] = []  # cancel commands
-    refused: Entry | None = None  # the last command that the client would not take
+    refusals: dict[str, Entry] = {}  # by command: the last that the client would not take
     asked: Entry | None = None  # the last command to look again, or the last decision: a person said to go on
     decisions: list[Entry] = []  # of people, who answer for where the operation goes on from there
     calls: dict[Endpoint, list[Exchange]] = {}
@@ -197,6 +199,17 @@ def is_key_conflict(exchange: Exchange) -> bool:
     token, and nothing was said of this request.
     """
     return exchange.maybe_read and exchange.answer is not None and exchange.answer.problem == "idempotency_key_reused"
+
+
+def settles(operation: Operation, create: Exchange) -> bool:
+    """Whether a rejection of a create leaves no doubt that the operation has no job: it speaks of the request itself,
+    or no attempt before it is open. A 404 or 403 of a later attempt says nothing of what an earlier one did.
+    """
+    if create.status in JUDGES_THE_REQUEST:
+        return True
+    since = max((known.seq for known in (operation.decided, operation.absent) if known is not None), default=-1)
+    before = (each for each in operation.creates() if since < each.sent.seq < create.sent.seq)
+    return not any(is_ambiguous(each) for each in before)
 
 
 def is_rejection(exchange: Exchange) -> bool:

@@ -47,7 +47,7 @@ from harness.history import (
 )
 from harness.rules.views import TERMINAL_STATES, Exchange, Job, Lease, Operation, Worker
 
-__all__ = ["World"]
+__all__ = ["MISTAKEN", "World"]
 
 CAREFUL: Final = Contract()
 
@@ -57,6 +57,9 @@ it is real."""
 
 GARBLING: Final = frozenset({"html_body", "invalid_json", "wrong_content_type"})
 """Faults that leave it to the client whether an answer says anything: it may have been read, not surely."""
+
+MISTAKEN: Final = "another_job_shown"
+"""A fault by which a status answer is about another job: of the one that was asked for it tells nothing."""
 
 SETTLE_S: Final = {"simulated": 0.0, "patched": 0.0, "process": 0.25}
 """How long a client may take to make an answer durable; a worker that is killed or stopped sooner may have lost it."""
@@ -86,6 +89,7 @@ class World:
         self.shared_ids: set[str] = set()  # job ids that serve more than one job
         self.blurred: set[str] = set()  # operations of such jobs: what is said or read of them may be meant for another
         self.told_while_stopped: dict[str, list[Commanded]] = {}  # by worker: it takes them up when it is resumed
+        self.unheard: set[int] = set()  # commands to a worker that did not run: it may never come to hear them
         self.clocks_were_set = False
         self.notes_history = False
         self.notes_leases = False
@@ -128,6 +132,16 @@ class World:
                 if told_since and self.surely_read(exchange, by=by):
                     return job, exchange
         return None
+
+    def observes(self, exchange: Exchange) -> bool:
+        """Whether a call asks how a known job is doing: a status read, or a look-up by who surely knew the job by then
+        and asks for its state in another way.
+        """
+        if exchange.request.endpoint is Endpoint.STATUS:
+            return True
+        operation = self.operation(exchange.operation or "")
+        known = self.known_job(operation, by=exchange.request.worker)
+        return known is not None and known[1].ended is not None and known[1].ended.seq < exchange.sent.seq
 
     def worker(self, name: str) -> Worker:
         known = self.workers.get(name)
@@ -232,11 +246,15 @@ class World:
 
     def _commanded(self, entry: Entry, fact: Commanded) -> None:
         operation = self.operation(fact.operation)
+        if not self.worker(fact.worker).running:
+            self.unheard.add(entry.seq)
         if fact.command == "submit":
             if fact.changed:
                 operation.changed = operation.changed or entry
             elif operation.submitted is None:
                 operation.submitted = entry
+            else:
+                operation.submitted_again = entry
             return
         if not self.worker(fact.worker).running:
             self.told_while_stopped.setdefault(fact.worker, []).append(fact)
@@ -254,7 +272,7 @@ class World:
 
     def _command_refused(self, entry: Entry, fact: CommandRefused) -> None:
         operation = self.operation(fact.operation)
-        operation.refused = entry
+        operation.refusals[fact.command] = entry
         if fact.command == "cancel" and operation.cancels:
             operation.cancels.pop()  # it will not be acted upon, and the person knows
         elif fact.command == "decide" and operation.decisions:
@@ -317,8 +335,9 @@ class World:
         calls.append(exchange)
         before, operation.last_call = operation.last_call, exchange
         if fact.endpoint is Endpoint.STATUS:
-            exchange.schedule, exchange.licence = operation.schedule, operation.licence
-            operation.schedule = exchange
+            exchange.schedule, operation.schedule = operation.schedule, exchange
+        if fact.endpoint is Endpoint.STATUS or (fact.endpoint is Endpoint.LOOKUP and self.observes(exchange)):
+            exchange.licence = operation.licence
             if exchange.licence is not None and not self._on_its_way(exchange, exchange.licence, before):
                 operation.licence = None
 
@@ -394,6 +413,8 @@ class World:
     def _read(self, operation: Operation, exchange: Exchange, entry: Entry, fact: AnswerEnded) -> None:
         """What a client that read this answer learned from it."""
         endpoint = fact.endpoint
+        if MISTAKEN in exchange.faults:
+            return
         if fact.canonical_state is not None:
             operation.shown.setdefault(fact.canonical_state, entry)
             known = operation.terminal_read

@@ -42,6 +42,9 @@ from harness.subjects.lines import BadLine, check_claim
 __all__ = ["BASE_URL", "SimulatedStage"]
 
 BASE_URL: Final = "http://provider.test"
+
+_OPTIONAL: Final = frozenset({"decide", "reconcile"})
+"""Commands that a client need not take."""
 """Where a simulated client finds the provider: a name that no resolver knows (RFC 6761)."""
 
 
@@ -237,7 +240,11 @@ class SimulatedStage:
         client = self._workers[worker].client
         method = getattr(client, command, None)
         if method is None:
-            self._record(SubjectComplained(worker=worker, message=f"the client has no method {command!r}"))
+            message = f"the client has no method {command!r}"
+            if command in _OPTIONAL:  # whoever says so by having none refuses it, and is not held to it
+                self._record(CommandRefused(worker=worker, command=command, operation=operation, reason=message))
+            else:
+                self._record(SubjectComplained(worker=worker, message=message))
             done: asyncio.Future[Any] = self._loop.create_future()
             done.set_result(None)
             return done

@@ -8,7 +8,7 @@ from reference_client.config import StatusTerms, Terms
 
 SCENARIO = "states-in-other-words"
 CAUGHT_BY = "finished-result-not-lost"
-ALSO_CAUGHT_BY = ("no-poll-after-terminal",)
+ALSO_CAUGHT_BY = ("no-poll-after-terminal", "end-that-was-read-is-claimed")
 
 
 def believes(terms: Terms) -> Terms:

@@ -9,6 +9,7 @@ from tests.correct_clients._plain import PlainClient, Record
 
 SCENARIO = "happy-path"
 CAUGHT_BY = "no-create-once-accepted"
+ALSO_CAUGHT_BY = ("claimed-rest-is-kept",)
 
 
 class Broken(PlainClient):

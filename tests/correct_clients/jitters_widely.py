@@ -14,7 +14,7 @@ class Jittering(PlainClient):
 
     def _later(self, record: Record, answer: httpx2.Response | None) -> None:
         super()._later(record, answer)
-        now, first_s, cap_s = self.host.clock.now(), self.timing["poll_first_s"], self.timing["poll_cap_s"]
+        now, first_s, cap_s = self.now(), self.timing["poll_first_s"], self.timing["poll_cap_s"]
         if answer is None or read_retry_after(dict(answer.headers), now).delay_s is None:
             before_s = self.waits.get(record.operation, first_s)
             self.waits[record.operation] = min(cap_s, self.host.random.uniform(first_s, 3 * before_s))

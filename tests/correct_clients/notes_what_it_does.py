@@ -87,6 +87,8 @@ class Noting(PlainClient):
         name = record.operation
         await self._hold(record)
         await self._tell_state(record, "what is known")
+        if record.owner != self.host.worker or record.owned_until <= self.host.store_now():
+            raise Gone  # the store took its time, and another worker the lease
         record.owned_until = self.now() + self.lease_s
         await self._lease(record, "renewed")
         await self._note(record, self.noted[name], "intent", f"{method} {path}", "it is due")
@@ -118,6 +120,8 @@ class Noting(PlainClient):
                 await self.host.clock.sleep(0.2)
             else:
                 break
+        if before is not None and entry != "note" and self.holders.get(name) not in {None, self.host.worker}:
+            raise Gone  # writing down what a person says needs no lease; all else does
         if self.notes.get(name, 0) != noted:
             return
         self.noted[name], self.notes[name] = after, noted + 1

@@ -100,6 +100,20 @@ def test_a_replica_knows_nothing_of_a_new_job(play: Play) -> None:
     play(story, {"kind": "stale_read", "at": "lookup#1:committed"})
 
 
+def test_a_read_is_answered_with_another_job(play: Play) -> None:
+    async def story(world: World, jobs: Jobs) -> None:
+        job = await jobs.created()
+        told = (await jobs.status(job)).json()
+        assert (told["status"], told["client_reference"]) == ("succeeded", "somebody-elses")
+        assert told["id"] != job
+        truth = (await jobs.status(job)).json()
+        assert (truth["id"], truth["status"], truth["client_reference"]) == (job, "running", "op-1")
+
+    world = play(story, {"kind": "another_job_shown", "at": "status#1:committed"})
+    _, misled, *_ = world.of(AnswerEnded)
+    assert misled.job not in {None, world.of(AnswerEnded)[0].job}
+
+
 def test_the_providers_clock_is_wrong(play: Play) -> None:
     async def story(world: World, jobs: Jobs) -> None:
         job = await jobs.created()

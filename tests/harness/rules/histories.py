@@ -131,8 +131,11 @@ class Story:
         by: str = "w1",
         changed: bool = False,
         decided: str | None = None,
+        asked: str | None = None,
     ) -> Self:
-        return self.add(Commanded(command=command, operation=op, worker=by, changed=changed, decided=decided), at)
+        return self.add(
+            Commanded(command=command, operation=op, worker=by, changed=changed, decided=decided, asked=asked), at
+        )
 
     def refused(self, command: str, op: str = "op-1", *, by: str = "w1") -> Self:
         return self.add(CommandRefused(command=command, operation=op, worker=by, reason="it exists"))
@@ -215,6 +218,7 @@ class Story:
         credential: str | None = CREDENTIAL,
         from_fault: bool = False,
         replayed: bool = False,
+        asked: str | None = None,
         **more: Any,
     ) -> Self:
         """A create; the first that names a job makes it. ``job`` None: the provider did nothing."""
@@ -239,6 +243,7 @@ class Story:
                 "copy_of": copy_of,
                 "trace": trace,
                 "credential": credential,
+                "asked": asked,
             },
             answer={
                 "job": job if good else None,
@@ -268,6 +273,7 @@ class Story:
         trace: str | None = TRACE,
         credential: str | None = CREDENTIAL,
         from_fault: bool = False,
+        exposed: tuple[str, ...] = (),
         **more: Any,
     ) -> Self:
         answer = {
@@ -279,16 +285,22 @@ class Story:
             "progress": progress,
             "from_fault": from_fault,
         }
-        request = {"trace": trace, "credential": credential}
+        request = {"trace": trace, "credential": credential, "exposed": exposed}
         return self.call(Endpoint.STATUS, job=job, request=request, answer=answer, **more)
 
     def look_up(
-        self, found: str | None = "job-1", *, status: int = 200, problem: str | None = None, **more: Any
+        self,
+        found: str | None = "job-1",
+        *,
+        status: int = 200,
+        state: str = "running",
+        problem: str | None = None,
+        **more: Any,
     ) -> Self:
         answer = {
             "status": status,
             "job": found,
-            "canonical_state": "running" if found else None,
+            "canonical_state": state if found else None,
             "problem": problem,
         }
         return self.call(Endpoint.LOOKUP, answer=answer, **more)
@@ -299,19 +311,22 @@ class Story:
         """A cancel call. (``told("cancel")`` is the command.)"""
         return self.call(Endpoint.CANCEL, job=job, answer={"status": status, "canonical_state": state}, **more)
 
-    def fetch(self, *, sha: str = SHA, status: int = 200, job: str = "job-1", **more: Any) -> Self:
+    def fetch(
+        self, *, sha: str = SHA, status: int = 200, job: str = "job-1", problem: str | None = None, **more: Any
+    ) -> Self:
         served = None
         if status == 200:
             served = ResultRead(job=job, operation="op-1", exchange=self._exchange, sha256=sha, size_bytes=10, time=1)
-        return self.call(Endpoint.RESULT, job=job, served=served, answer={"status": status, "job": None}, **more)
+        answer = {"status": status, "job": None, "problem": problem}
+        return self.call(Endpoint.RESULT, job=job, served=served, answer=answer, **more)
 
     def annex(self, *, status: int = 200, job: str = "job-1", **more: Any) -> Self:
         """A read of what lies beside the result."""
         return self.call(Endpoint.ANNEX, job=job, answer={"status": status, "job": None}, **more)
 
-    def elsewhere(self, *, credential: str | None) -> Self:
+    def elsewhere(self, *, credential: str | None, exposed: tuple[str, ...] = ()) -> Self:
         """A request to another origin."""
-        request = {"credential": credential, "origin": "http://elsewhere.test", "path": "/result"}
+        request = {"credential": credential, "exposed": exposed, "origin": "http://elsewhere.test", "path": "/result"}
         return self.call(Endpoint.OTHER, op=None, request=request, answer={"status": 200})
 
     def redirected(self) -> Self:

@@ -1,9 +1,11 @@
 """What looks like a breach and is none: histories that exploration or a correct client showed, each beside the nearest
 one that is a breach."""
 
+from typing import Any
+
 import pytest
 
-from fake_provider.facts import Endpoint, JobCreated
+from fake_provider.facts import AnswerEnded, Endpoint, Fate, JobCreated
 from tests.harness.rules.cases.case import Told
 from tests.harness.rules.cases.collecting import missed
 from tests.harness.rules.cases.observing import heeding
@@ -86,6 +88,50 @@ def two_errors(story: Story) -> Story:
 
 def slow_to_leave(leaving_s: float) -> dict[str, object]:
     return {"status": 200, "canonical_state": "running", "retry_after_s": 1, "leaving_s": leaving_s}
+
+
+FAILED: dict[str, Any] = {"job": "job-1", "status": 200, "canonical_state": "failed"}
+
+
+def collected(story: Story, *, kind: str = "endpoint", at: float = 1, again: bool = False) -> Story:
+    """The job is seen to have succeeded, and its result is about to be read."""
+    if not again:
+        story.under(result={"kind": kind}).told("submit").create()
+    return story.poll("succeeded", at=story.time if again else at)
+
+
+def expired(story: Story, *, gives_up: bool = True) -> Story:
+    """The address of the result has expired."""
+    story.fetch(status=410, problem="link_expired")
+    return story.claimed("result_unavailable") if gives_up else story
+
+
+def misdirected(story: Story, *, faults: tuple[str, ...] = ()) -> Story:
+    """The result was asked for at an address that is none, and is given up."""
+    return story.fetch(status=403, problem="link_invalid", faults=faults).claimed("result_unavailable")
+
+
+def undecided(story: Story, decided: str = "observing") -> Story:
+    """A person decides about a create that nobody could find out about."""
+    return story.lost().told("decide", decided=decided, at=1)
+
+
+def timed_out(story: Story, *, at: float) -> Story:
+    """The time-out is on record since a moment."""
+    return story.noted("observing", "result_timed_out", job="job-1", at=at)
+
+
+def gone(story: Story, *, kind: str) -> Story:
+    """The result is no longer there."""
+    return story.under(result={"kind": kind}).create().poll("succeeded", at=1).fetch(status=410)
+
+
+def listed(story: Story, *, times: int) -> Story:
+    """A known job is observed by looking it up, three times a second."""
+    story.create()
+    for number in range(times):
+        story.look_up(at=1 + 0.3 * number)
+    return story
 
 
 EXCUSED: list[tuple[str, str, Told, Told]] = [
@@ -667,6 +713,276 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "by a clock that is wrong it is out of time; a little wrong is within the tolerance",
         lambda s: s.create().webhook().clock_set(3600).webhook(answered=400),
         lambda s: s.create().webhook().clock_set(2).webhook(answered=400),
+    ),
+    (
+        "every-operation-is-claimed",
+        "the submit of which nothing is said was refused",
+        lambda s: (
+            s.told("submit")
+            .told("submit", op="op-2")
+            .refused("submit", op="op-2")
+            .create()
+            .claimed("succeeded")
+            .ended(at=90)
+        ),
+        lambda s: s.told("submit").told("submit", op="op-2").create().claimed("succeeded").ended(at=90),
+    ),
+    (
+        "every-operation-is-claimed",
+        "whoever does one thing after another may not have come to it yet",
+        lambda s: s.told("submit").told("submit", op="op-2").create().claimed("succeeded").ended(at=50),
+        lambda s: s.told("submit").told("submit", op="op-2").create().claimed("succeeded").ended(at=60),
+    ),
+    (
+        "failed-only-if-remote-failed",
+        "the retry is told that the request is too large, as the first attempt would have been",
+        lambda s: s.lost().create(at=1, status=413, job=None).claimed("failed", job=None),
+        lambda s: s.lost().create(at=1, status=404, job=None).claimed("failed", job=None),
+    ),
+    (
+        "failed-only-if-remote-failed",
+        "the first attempt was turned away, and left no doubt",
+        lambda s: s.create(status=429, job=None).create(at=1, status=404, job=None).claimed("failed", job=None),
+        lambda s: s.create(status=503, job=None).create(at=1, status=404, job=None).claimed("failed", job=None),
+    ),
+    (
+        "failed-only-if-remote-failed",
+        "a look-up had settled that the first attempt made no job",
+        lambda s: s.lost(job=None).look_up(None, at=2).create(at=3, status=404, job=None).claimed("failed", job=None),
+        lambda s: s.lost(job=None).create(at=3, status=404, job=None).claimed("failed", job=None),
+    ),
+    (
+        "no-orphaned-jobs",
+        "the provider said of the request itself that there would be no job",
+        lambda s: s.lost().create(at=1, status=422, job=None).claimed("failed", job=None).ledger("running").ended(),
+        lambda s: s.lost().create(at=1, status=404, job=None).claimed("failed", job=None).ledger("running").ended(),
+    ),
+    (
+        "succeeded-only-if-remote-succeeded",
+        "a job that ended early may keep what it had done, and that may be gone",
+        lambda s: s.under(result={"partial": True}).create().poll("failed", at=1).claimed("result_unavailable"),
+        lambda s: s.create().poll("failed", at=1).claimed("result_unavailable"),
+    ),
+    (
+        "succeeded-only-if-remote-succeeded",
+        "what a job had done that ended early is there, and it did not succeed all the same",
+        lambda s: s.under(result={"partial": True}).create().poll("failed", at=1).claimed("result_validation_failed"),
+        lambda s: s.under(result={"partial": True}).create().poll("failed", at=1).claimed("succeeded"),
+    ),
+    (
+        "end-that-was-read-is-claimed",
+        "the provider showed another end as well",
+        lambda s: s.create().poll("succeeded", at=1).poll("failed", at=2).claimed("result_timed_out"),
+        lambda s: s.create().poll("failed", at=2).claimed("result_timed_out"),
+    ),
+    (
+        "end-that-was-read-is-claimed",
+        "the worker that made the read was stopped over it, and came back to a deadline that had passed",
+        lambda s: (
+            s.create()
+            .call(Endpoint.STATUS, job="job-1", fate=None, at=1)
+            .stopped(at=1)
+            .resumed(at=5)
+            .add(AnswerEnded(exchange=1, worker="w1", endpoint=Endpoint.STATUS, fate=Fate.DELIVERED, **FAILED))
+            .claimed("result_timed_out", at=20)
+        ),
+        lambda s: (
+            s.create()
+            .call(Endpoint.STATUS, job="job-1", fate=None, at=1)
+            .add(AnswerEnded(exchange=1, worker="w1", endpoint=Endpoint.STATUS, fate=Fate.DELIVERED, **FAILED), at=5)
+            .claimed("result_timed_out", at=20)
+        ),
+    ),
+    (
+        "claimed-rest-is-kept",
+        "the same submit came once more, and the client makes sure",
+        lambda s: s.told("submit").succeeds().claimed("succeeded").told("submit", at=5).poll("succeeded", at=6),
+        lambda s: s.told("submit").succeeds().claimed("succeeded").poll("succeeded", at=6),
+    ),
+    (
+        "claimed-rest-is-kept",
+        "a webhook gave a reason to look",
+        lambda s: s.succeeds().claimed("succeeded").webhook(at=5).poll("succeeded", at=6),
+        lambda s: s.succeeds().claimed("succeeded").poll("succeeded", at=6),
+    ),
+    (
+        "expired-link-renewed",
+        "the deadline leaves no time for another try",
+        lambda s: expired(collected(s, kind="signed_url", at=17)),
+        lambda s: expired(collected(s, kind="signed_url", at=16)),
+    ),
+    (
+        "expired-link-renewed",
+        "the job was read again, and the new address had expired as well",
+        lambda s: expired(collected(expired(collected(s, kind="signed_url"), gives_up=False), again=True)),
+        lambda s: expired(collected(s, kind="signed_url")),
+    ),
+    (
+        "expired-link-renewed",
+        "a fault spoilt the address that the provider had given",
+        lambda s: misdirected(collected(s, kind="signed_url"), faults=("retry_after",)),
+        lambda s: misdirected(collected(s, kind="signed_url")),
+    ),
+    (
+        "decision-acted-upon",
+        "the client refused it",
+        lambda s: undecided(s).refused("decide").claimed("human_decision_required", why="?", at=5).ended(at=30),
+        lambda s: undecided(s).claimed("human_decision_required", why="?", at=5).ended(at=30),
+    ),
+    (
+        "decision-acted-upon",
+        "the run ended too soon after it",
+        lambda s: undecided(s).claimed("human_decision_required", why="?", at=5).ended(at=8),
+        lambda s: undecided(s).claimed("human_decision_required", why="?", at=5).ended(at=9),
+    ),
+    (
+        "decision-acted-upon",
+        "the operation is over, as was decided",
+        lambda s: undecided(s, "failed").claimed("failed", at=5).ended(at=30),
+        lambda s: undecided(s, "failed").claimed("cancelled", at=5).ended(at=30),
+    ),
+    (
+        "decision-acted-upon",
+        "the result that it goes on with was here already",
+        lambda s: undecided(s, "result_collecting").claimed("succeeded", at=5).ended(at=30),
+        lambda s: undecided(s, "result_collecting").claimed("failed", at=5).ended(at=30),
+    ),
+    (
+        "reconcile-command-acted-upon",
+        "the client refused it",
+        lambda s: s.create().told("reconcile", at=30).refused("reconcile").claimed("result_timed_out").ended(at=60),
+        lambda s: s.create().told("reconcile", at=30).claimed("result_timed_out").ended(at=60),
+    ),
+    (
+        "reconcile-command-acted-upon",
+        "the record shows that the operation was being worked on when it came",
+        lambda s: (
+            timed_out(s.create().told("reconcile", at=30), at=30.5).claimed("result_timed_out", at=31).ended(at=60)
+        ),
+        lambda s: timed_out(s.create(), at=25).told("reconcile", at=30).claimed("result_timed_out", at=31).ended(at=60),
+    ),
+    (
+        "reconcile-command-acted-upon",
+        "of a result that could be read once nothing may be left",
+        lambda s: gone(s, kind="one_time").told("reconcile", at=30).claimed("result_unavailable").ended(at=60),
+        lambda s: gone(s, kind="endpoint").told("reconcile", at=30).claimed("result_unavailable").ended(at=60),
+    ),
+    (
+        "nothing-begun-after-a-stop",
+        "an earlier attempt may have made a job, which is to be found and stopped",
+        lambda s: s.lost().told("cancel", at=1).create(at=9),
+        lambda s: s.told("cancel", at=1).create(at=9),
+    ),
+    (
+        "nothing-begun-after-a-stop",
+        "it was submitted once more since",
+        lambda s: s.told("submit").told("cancel", at=1).told("submit", at=8).create(at=9),
+        lambda s: s.told("submit").told("cancel", at=1).create(at=9),
+    ),
+    (
+        "nothing-begun-after-a-stop",
+        "a person decided otherwise since",
+        lambda s: s.told("cancel", at=1).told("decide", decided="create_pending", at=8).create(at=9),
+        lambda s: s.told("cancel", at=1).create(at=9),
+    ),
+    (
+        "nothing-begun-after-a-stop",
+        "the worker that was told was frozen, and the other one knows nothing of it",
+        lambda s: s.told("submit", by="w2").stopped(at=0.5).told("cancel", at=1).create(at=9, by="w2"),
+        lambda s: s.told("submit", by="w2").told("cancel", at=1).create(at=9, by="w2"),
+    ),
+    (
+        "every-operation-is-claimed",
+        "the worker that was to be told was frozen, and died so",
+        lambda s: (
+            s.stopped()
+            .told("submit", op="op-2")
+            .killed(at=1)
+            .told("submit", by="w2")
+            .create(by="w2")
+            .claimed("succeeded", by="w2")
+            .ended(at=90)
+        ),
+        lambda s: (
+            s.told("submit", op="op-2")
+            .killed(at=1)
+            .told("submit", by="w2")
+            .create(by="w2")
+            .claimed("succeeded", by="w2")
+            .ended(at=90)
+        ),
+    ),
+    (
+        "waits-are-capped",
+        "an earlier answer had asked for a longer silence",
+        lambda s: s.create().poll(status=429, state=None, at=1, retry_after=30).poll(at=2).poll(at=20),
+        lambda s: s.create().poll(at=1).poll(at=2).poll(at=20),
+    ),
+    (
+        "waits-are-capped",
+        "it was no answer in which nothing was wrong: a circuit may be open",
+        lambda s: s.create().poll(status=503, state=None, at=1).poll(at=20),
+        lambda s: s.create().poll(at=1).poll(at=20),
+    ),
+    (
+        "waits-are-capped",
+        "a webhook would tell sooner",
+        lambda s: s.under(webhooks={"enabled": True}).create().poll(at=1).poll(at=20),
+        lambda s: s.create().poll(at=1).poll(at=20),
+    ),
+    (
+        "no-poll-after-terminal",
+        "it looks for its job, which no answer had named",
+        lambda s: s.lost().poll("failed", at=1).look_up(state="failed", at=2).look_up(state="failed", at=3),
+        lambda s: s.create().poll("failed", at=1).look_up(state="failed", at=2).look_up(state="failed", at=3),
+    ),
+    (
+        "no-poll-after-result-deadline",
+        "a webhook gave a reason to look the job up once more",
+        lambda s: s.create().look_up(at=21).webhook("job.running", at=22).look_up(at=22),
+        lambda s: s.create().look_up(at=21).look_up(at=22),
+    ),
+    (
+        "no-poll-after-cancel-deadline",
+        "one last look at the deadline",
+        lambda s: s.create().told("cancel").cancel().look_up(at=4).look_up(at=6),
+        lambda s: s.create().told("cancel").cancel().look_up(at=4).look_up(at=6).look_up(at=7),
+    ),
+    (
+        "backs-off",
+        "look-ups that are to find out about a create go by another schedule",
+        lambda s: s.lost().look_up(None, at=1).look_up(None, at=1.3).look_up(None, at=1.6),
+        lambda s: listed(s, times=9),
+    ),
+    (
+        "credential-in-its-header-alone",
+        "the header is between the client and the provider, and not one that is handed on",
+        lambda s: s.create().poll(at=1, exposed=("header x-api-key",)),
+        lambda s: s.create().poll(at=1, exposed=("header baggage",)),
+    ),
+    (
+        "credential-in-its-header-alone",
+        "at another origin even a header of its own is too much",
+        lambda s: s.create().elsewhere(credential=None),
+        lambda s: s.create().elsewhere(credential=None, exposed=("header x-api-key",)),
+    ),
+    (
+        "finished-result-not-lost",
+        "a look-up had the result inside, and the client left it to a status read, which never came through",
+        lambda s: (
+            s.under(result={"kind": "inline"})
+            .lost()
+            .moved("succeeded")
+            .look_up(state="succeeded", at=1)
+            .claimed("result_timed_out", at=20)
+        ),
+        lambda s: (
+            s.under(result={"kind": "inline"})
+            .create()
+            .moved("succeeded")
+            .poll("succeeded", at=1)
+            .claimed("result_timed_out", at=20)
+        ),
     ),
 ]
 

@@ -11,6 +11,8 @@ def fails_to_cancel(story: Story, times: int) -> Story:
     return story
 
 
+NO_KEYS = {"mechanism": "none"}
+
 CASES = [
     Case(
         "cancel-intent-recorded-first",
@@ -105,5 +107,17 @@ CASES = [
         # Another command is another intent.
         just_holds=lambda s: fails_to_cancel(fails_to_cancel(s.create().told("cancel"), 5).told("cancel"), 5),
         breaks=lambda s: fails_to_cancel(s.create().told("cancel"), 6),
+    ),
+    Case(
+        "nothing-begun-after-a-stop",
+        nothing=lambda s: s.create().ended(),
+        holds=lambda s: s.under(idempotency=NO_KEYS).lost(job=None).told("cancel", at=1).look_up(None, at=9).ended(),
+        # The look-up may have been on its way when the command was taken up.
+        just_holds=lambda s: (
+            s.under(idempotency=NO_KEYS).lost(job=None).told("cancel", at=1).look_up(None, at=8.2).create(at=8.2)
+        ),
+        breaks=lambda s: (
+            s.under(idempotency=NO_KEYS).lost(job=None).told("cancel", at=1).look_up(None, at=8.3).create(at=8.3)
+        ),
     ),
 ]

@@ -21,6 +21,8 @@ def missed(story: Story, **answer: Any) -> Story:
     return story.told("submit").create().moved("succeeded").poll("succeeded", at=1).fetch(at=2, **answer)
 
 
+LINKS = {"kind": "signed_url"}
+
 CASES = [
     Case(
         "result-retrieved-before-success",
@@ -131,5 +133,46 @@ CASES = [
         holds=lambda s: s.create().poll("succeeded", at=1).fetch(status=503).fetch(status=503, at=2).fetch(at=3),
         just_holds=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 5).fetch(at=1.225),
         breaks=lambda s: fails_to_fetch(s.create().poll("succeeded", at=1), 5).fetch(),
+    ),
+    Case(
+        "expired-link-renewed",
+        nothing=lambda s: (
+            s.told("submit").create().poll("succeeded", at=1).fetch(status=410).claimed("result_unavailable")
+        ),
+        holds=lambda s: (
+            s.under(result=LINKS)
+            .told("submit")
+            .create()
+            .poll("succeeded", at=1)
+            .fetch(status=410, problem="link_expired")
+            .poll("succeeded", at=1.5)
+            .fetch(status=410, problem="link_expired")
+            .claimed("result_unavailable", at=2)
+        ),
+        # Gone is gone, whatever the link.
+        just_holds=lambda s: (
+            s.under(result=LINKS)
+            .told("submit")
+            .create()
+            .poll("succeeded", at=1)
+            .fetch(status=410, problem="result_gone")
+            .claimed("result_unavailable", at=2)
+        ),
+        breaks=lambda s: (
+            s.under(result=LINKS)
+            .told("submit")
+            .create()
+            .poll("succeeded", at=1)
+            .fetch(status=410, problem="link_expired")
+            .claimed("result_unavailable", at=2)
+        ),
+    ),
+    Case(
+        "credential-in-its-header-alone",
+        nothing=lambda s: s.claimed("withdrawn", job=None),
+        holds=lambda s: s.create().poll(at=1).elsewhere(credential=None),
+        # A second header for the same key, between the client and the provider.
+        just_holds=lambda s: s.create().poll(at=1, exposed=("header x-api-key",)),
+        breaks=lambda s: s.create().poll(at=1, exposed=("query",)),
     ),
 ]

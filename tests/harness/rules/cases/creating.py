@@ -153,4 +153,17 @@ CASES = [
         just_holds=lambda s: s.lost().lost().lost().lost().lost().create(at=0.225),
         breaks=lambda s: s.lost().lost().lost().lost().lost().create(),
     ),
+    Case(
+        "job-is-what-was-asked-for",
+        nothing=lambda s: s.told("submit", asked="sha256:aa").create(),
+        holds=lambda s: s.told("submit", asked="sha256:aa").create(asked="sha256:aa"),
+        # What was submitted under its id since then is another rule's business.
+        just_holds=lambda s: (
+            s.told("submit", asked="sha256:aa")
+            .lost(asked="sha256:aa")
+            .told("submit", changed=True, asked="sha256:bb")
+            .create(at=1, asked="sha256:bb")
+        ),
+        breaks=lambda s: s.told("submit", asked="sha256:aa").create(asked="sha256:bb"),
+    ),
 ]

@@ -186,4 +186,12 @@ CASES = [
         just_holds=lambda s: s.create().poll(at=1).poll().poll().poll().poll().webhook("job.running").poll(),
         breaks=lambda s: s.create().poll(at=1).poll().poll().poll().poll().poll(),
     ),
+    Case(
+        "waits-are-capped",
+        nothing=lambda s: s.create().poll(at=1, retry_after=30).poll(at=31),
+        holds=lambda s: s.create().poll(at=1).poll(at=3),
+        # Five caps of two seconds, a lease of two more, and half as long again as one call may take.
+        just_holds=lambda s: s.create().poll(at=1).poll(at=14.5),
+        breaks=lambda s: s.create().poll(at=1).poll(at=14.6),
+    ),
 ]

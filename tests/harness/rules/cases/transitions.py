@@ -1,5 +1,6 @@
 """W5: cases for the rules on local states and their evidence."""
 
+from fake_provider.facts import Endpoint
 from tests.harness.rules.cases.case import Case
 
 CASES = [
@@ -106,5 +107,73 @@ CASES = [
         holds=lambda s: s.told("cancel").claimed("withdrawn", job=None),
         just_holds=lambda s: s.noted(None, "create_pending").noted("create_pending", "withdrawn"),
         breaks=lambda s: s.create(fate="reset", job=None).claimed("withdrawn", job=None),
+    ),
+    Case(
+        "end-that-was-read-is-claimed",
+        nothing=lambda s: s.succeeds().claimed("result_timed_out"),
+        holds=lambda s: s.create().poll("failed", at=1).claimed("failed"),
+        # Whoever was stopped over the read may have come back too late to act on it.
+        just_holds=lambda s: (
+            s.create()
+            .poll("failed", at=1)
+            .claimed("failed", by="w2")
+            .call(Endpoint.STATUS, job="job-1", fate=None)
+            .stopped(at=2)
+            .resumed(at=5)
+            .claimed("human_decision_required", why="?")
+        ),
+        breaks=lambda s: s.create().poll("cancelled", at=1).claimed("result_timed_out", at=20),
+    ),
+    Case(
+        "claimed-rest-is-kept",
+        nothing=lambda s: s.create().claimed("result_timed_out", at=20).poll(at=21),
+        holds=lambda s: s.create().claimed("human_decision_required", why="?").told("decide", at=1).poll(at=1),
+        # Another worker may have been on its way.
+        just_holds=lambda s: s.create().claimed("succeeded", by="w2", at=1).poll(at=2),
+        breaks=lambda s: s.create().claimed("result_unavailable", at=1).fetch(at=2),
+    ),
+    Case(
+        "decision-acted-upon",
+        nothing=lambda s: s.lost().claimed("human_decision_required", why="?").ended(at=30),
+        holds=lambda s: (
+            s.lost().told("decide", decided="observing", at=1).poll(at=2).claimed("succeeded", at=3).ended(at=30)
+        ),
+        # Of a create that nobody can find out about, nothing more is found out.
+        just_holds=lambda s: (
+            s.lost()
+            .told("decide", decided="create_unknown", at=1)
+            .claimed("human_decision_required", why="?", at=3)
+            .ended(at=30)
+        ),
+        breaks=lambda s: (
+            s.lost()
+            .told("decide", decided="observing", at=1)
+            .claimed("human_decision_required", why="?", at=3)
+            .ended(at=30)
+        ),
+    ),
+    Case(
+        "reconcile-command-acted-upon",
+        nothing=lambda s: s.create().poll(at=1).claimed("result_timed_out", at=25).ended(at=60),
+        holds=lambda s: (
+            s.create()
+            .poll(at=1)
+            .told("reconcile", at=30)
+            .poll("succeeded", at=31)
+            .claimed("result_unavailable", at=32)
+            .ended(at=60)
+        ),
+        # It came so near to the deadline that the job may have been observed still.
+        just_holds=lambda s: (
+            s.create()
+            .poll(at=19)
+            .told("reconcile", at=19.5)
+            .poll(at=20)
+            .claimed("result_timed_out", at=25)
+            .ended(at=60)
+        ),
+        breaks=lambda s: (
+            s.create().poll(at=19).told("reconcile", at=23.3).claimed("result_timed_out", at=25).ended(at=60)
+        ),
     ),
 ]
