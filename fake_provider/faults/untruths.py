@@ -152,8 +152,7 @@ class AnotherJobShown(_OfJobTold):
     kind: Literal["another_job_shown"] = "another_job_shown"
 
     def strike(self, course: Course) -> None:
-        view = course.view
-        assert view is not None, "it struck where no job was told of"
+        view = course.the_view
         stem, last = view.id[:-1], view.id[-1]
         course.show(
             id=f"{stem}{'1' if last == '0' else '0'}",

@@ -12,8 +12,8 @@ import msgspec
 
 from fake_provider.facts import AnswerEnded, Endpoint, RequestSent
 from harness.history import Claimed, Entry, StateRecorded
+from harness.rules.chronicle import Chronicle
 from harness.rules.registry import EXCHANGE_HOOKS, HOOKS, Rule, RuleInfo, all_rules
-from harness.rules.world import World
 from harness.verdict import Finding, NotJudged
 
 __all__ = ["Judge", "Judgement"]
@@ -41,7 +41,7 @@ class Judge:
         """Args:
         rules: those to judge by; all of them by default.
         """
-        self.world = World()
+        self.world = Chronicle()
         self._findings: list[Finding] = []
         self._crashed: dict[str, str] = {}
         book = all_rules() if rules is None else tuple(rules)

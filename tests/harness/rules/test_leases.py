@@ -3,11 +3,11 @@
 import pytest
 
 from harness.history import Entry, LeaseNoted
-from harness.rules.world import World
+from harness.rules.chronicle import Chronicle
 
 
-def world(*notes: tuple[str, int]) -> World:
-    seen = World()
+def world(*notes: tuple[str, int]) -> Chronicle:
+    seen = Chronicle()
     for seq, (what, fence) in enumerate(notes):
         seen.take(Entry(seq, 0.0, LeaseNoted(worker="w1", operation="op-1", what=what, fence=fence, lasts_s=2.0)))
     return seen
