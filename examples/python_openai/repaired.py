@@ -179,7 +179,8 @@ class Operation:
             self._wait(attempt, told)
             answer = self._insist(lambda: self._openai.batches.with_raw_response.retrieve(batch.id))
             seen, told = self._parsed(answer), answer.headers
-            if seen is not None and seen.status in {"completed", "failed", "expired", "cancelled"}:
+            about_it = seen is not None and seen.id == batch.id  # else it is about another one: a cache mixes two up
+            if seen is not None and about_it and seen.status in {"completed", "failed", "expired", "cancelled"}:
                 return seen
             attempt += 1
 

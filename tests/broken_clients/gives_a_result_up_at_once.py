@@ -1,18 +1,21 @@
-"""One try that comes to nothing, and the result is said to be unavailable."""
+"""One result read that comes to nothing, and there is no result."""
 
 from harness.subject import Client, Host
-from tests.correct_clients._plain import PlainClient, Record
+from harness.subjects.reference import build_with
+from reference_client.adapters.protocol import Answer, NoAnswer
+from reference_client.operation import Call
+from reference_client.steps import Draft
+from reference_client.workflow import Workflow
 
 SCENARIO = "result-fails-for-a-while"
 CAUGHT_BY = "unavailable-only-after-tries"
 
 
-class Broken(PlainClient):
-    async def _collect(self, record: Record, now: float) -> None:
-        await super()._collect(record, now)
-        if record.state == "result_collecting":
-            self._rest(record, "result_unavailable", "it was not to be had")
+class Broken(Workflow):
+    def _not_retrieved(self, draft: Draft, answer: Answer | NoAnswer, error: str, detail: str) -> None:
+        self.unavailable(draft, f"{error}: {detail}")
+        draft.outcome(Call.RESULT, reason=detail)
 
 
 def build(host: Host) -> Client:
-    return Broken(host)
+    return build_with(host, workflow=Broken)

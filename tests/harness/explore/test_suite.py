@@ -12,12 +12,12 @@ from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.errors import InvalidArgument
 from hypothesis.stateful import rule
 
-from examples.python_openai.repaired import build as patched_client
 from fake_provider.contract import Contract
 from fake_provider.presets import PRESETS
 from harness.explore.machine import Machine, machine_for
 from harness.explore.suite import NothingProved, RuleBroken
 from harness.explore.tally import Tally
+from harness.patching import PatchedClient, PatchedHost, patched
 from harness.runner import run
 from harness.stage import SubjectError
 from harness.subject import Claim, Host, Refused
@@ -156,6 +156,12 @@ def test_a_subject_that_cannot_be_started_says_so_once_and_without_an_example() 
     assert isinstance(error, SubjectError)
     assert "no configuration" in str(error)
     assert not hasattr(error, "__notes__")
+
+
+@patched()
+def patched_client(host: PatchedHost) -> PatchedClient:
+    """Made for another mode."""
+    raise NotImplementedError(host)
 
 
 @pytest.mark.parametrize(
