@@ -187,6 +187,8 @@ class FinalEventLeadsToARead(Rule):
         wait_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1))
         wait_s += world.time("request_timeout_s", 1) + world.time("lease_s", 2) + 1
         last = operation.last_call
+        if operation.terminal_read is not None and operation.terminal_read.sent.seq < taken.seq:
+            return  # a read that was under way has told the end
         began = operation.submitted
         deadline = math.inf if began is None else began.at + world.time("result_deadline_s", math.inf)
         for stop in operation.cancels:

@@ -140,7 +140,8 @@ class RestLeftOnlyOnCommand(Rule):
         operation = self.world.operation(fact.operation)
         entered = operation.recorded_states.get(fact.before)
         commands = [operation.asked, *operation.cancels[-1:]]
-        if entered is None or any(command is not None and self._in_force(command, entered) for command in commands):
+        told = [each for each in commands if each is not None]
+        if entered is None or any(self._in_force(each, entered, operation) for each in told):
             return
         yield self.finding(
             f"{fact.worker} took {fact.operation} from {fact.before} to {fact.after} {at(entry)}, and nobody had "
@@ -150,12 +151,25 @@ class RestLeftOnlyOnCommand(Rule):
             entry,
         )
 
-    def _in_force(self, command: Entry, entered: Entry) -> bool:
+    def _in_force(self, command: Entry, entered: Entry, operation: Operation) -> bool:
         """Whether a command may be what ends the rest: one given since, or one that had not been taken up by then."""
-        if command.seq > entered.seq or command.at + self.world.slack_s >= entered.at:
+        if command.seq > entered.seq or self._busy_until(operation, command) + self.world.slack_s >= entered.at:
             return True
         told = command.fact
         return isinstance(told, Commanded) and self.world.worker(told.worker).cut_after(command.seq) is not None
+
+    def _busy_until(self, operation: Operation, since: Entry) -> float:
+        """Until when one call followed upon another for the operation, from a moment on: a client may take nothing up
+        meanwhile.
+        """
+        calls = sorted((call for each in operation.calls.values() for call in each), key=lambda call: call.sent.seq)
+        busy_until = since.at
+        for call in calls:
+            if call.sent.at <= busy_until + self.world.slack_s:
+                waits_until = call.sent.at + self.world.time("request_timeout_s", 1)
+                heard = call.ended is not None and call.in_hand
+                busy_until = max(busy_until, call.ended.at if heard and call.ended is not None else waits_until)
+        return busy_until
 
 
 @rule(id="no-call-at-rest", requirement="W5.1", needs=Needs.HISTORY)
