@@ -202,6 +202,27 @@ class Story:
         ended = AnswerEnded(exchange=number, worker=by, endpoint=endpoint, fate=Fate(fate), operation=op, **told)
         return self.add(ended, self.time + takes_s)
 
+    def under_way(self, endpoint: Endpoint, *, at: float) -> int:
+        """An exchange that is answered later; return its number."""
+        self.call(endpoint, fate=None, job="job-1", at=at)
+        return self._exchange - 1
+
+    def answered(self, number: int, endpoint: Endpoint, state: str) -> Self:
+        """The answer to it, with the state of the job."""
+        return self.add(
+            AnswerEnded(
+                exchange=number,
+                worker="w1",
+                endpoint=endpoint,
+                fate=Fate.DELIVERED,
+                status=200,
+                operation="op-1",
+                job="job-1",
+                remote_state=state,
+                canonical_state=state,
+            )
+        )
+
     def create(
         self,
         *,

@@ -81,6 +81,14 @@ def taken_over(story: Story) -> Story:
     return story.lease("taken", 1).create().lease("taken", 2, by="w2", at=3)
 
 
+def reading(story: Story, state: str) -> Story:
+    """A webhook has led to a read before; the event of the job's end comes while the status is read once more."""
+    story.under(status={"retry_after_s": 12}).create(retry_after=12)
+    story.webhook("job.running", event="evt-0", at=1).poll(retry_after=1)
+    number = story.under_way(Endpoint.STATUS, at=4)
+    return story.webhook(at=4).answered(number, Endpoint.STATUS, state)
+
+
 def two_errors(story: Story) -> Story:
     """Two attempts to deliver an event meet with an error."""
     return story.create().webhook(at=1, answered=503).webhook(at=2, answered=503)
@@ -277,6 +285,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         "the worker died after it had taken the event",
         lambda s: heeding(s).killed(at=5).started(at=6).poll("succeeded", at=20),
         lambda s: heeding(s).poll("succeeded", at=20),
+    ),
+    (
+        "final-event-leads-to-a-read",
+        "a read that was under way has told the end",
+        lambda s: reading(s, "succeeded").ended(at=20),
+        lambda s: reading(s, "running").ended(at=20),
     ),
     (
         "final-event-leads-to-a-read",
@@ -496,6 +510,21 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
             .resumed(at=35)
             .poll()
             .poll()
+        ),
+    ),
+    (
+        "rest-left-only-on-command",
+        "a call was under way when the command came, and the state was reached as soon as it was given up",
+        lambda s: (
+            s.call(Endpoint.CANCEL, fate="lost", job="job-1")
+            .told("reconcile")
+            .noted("result_collecting", "result_unavailable", at=1)
+            .noted("result_unavailable", "result_collecting")
+        ),
+        lambda s: (
+            s.told("reconcile")
+            .noted("result_collecting", "result_unavailable", at=1)
+            .noted("result_unavailable", "result_collecting")
         ),
     ),
     (
