@@ -52,9 +52,9 @@ from scenarios.model import (
     Wait,
 )
 
-__all__ = ["Course"]
+__all__ = ["REST_CHECK_S", "Course"]
 
-_REST_CHECK_S: Final = {"simulated": 1.0, "patched": 1.0, "process": 0.1}
+REST_CHECK_S: Final = {"simulated": 1.0, "patched": 1.0, "process": 0.1}
 """How often the workers are asked whether all is at rest. Virtual seconds cost nothing; real ones are waited for."""
 
 _START_CHECK_S: Final = 0.01
@@ -272,7 +272,7 @@ class Course:
 
     async def _await_rest(self, until: float, *, dead_workers_end_it: bool = True) -> bool:
         """Wait until every operation is at rest, but not past ``until``."""
-        interval = _REST_CHECK_S[self.mode]
+        interval = REST_CHECK_S[self.mode]
         while True:
             if await self._is_all_at_rest():
                 return True

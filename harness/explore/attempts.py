@@ -138,7 +138,9 @@ class _Watch:
         simulation, order = self._simulation, len(self.places)
         self.places.append(Place(order, endpoint, occurrence, simulation.now, worker))
         self.chances.append(0)
-        looks = self._looks and order >= self._asks_from
+        plan = self._boundary.plan
+        # Of a fault that is still to strike, in an exchange under way, no outlook tells.
+        looks = self._looks and order >= self._asks_from and plan.struck == plan.planned
         outlook = self._outlook() if looks else None
         moment = _Moment(len(simulation.history), outlook)
         self.moments.append(moment)

@@ -8,6 +8,8 @@ counted from that moment (``attempts`` takes it). What is assumed where one plac
 * What rules remember of the time before is what both runs have in common: which jobs there are, for which tokens and in
   which states, and what the clients' records say. A rule that counts what was done lately, as those on manners
   do, may have counted less in the run that was made: what only the sum of both breaks is left to the audit.
+* Every fault that was put in before has struck, and faults are healed when all is at rest, at the next of the harness's
+  looks. Where webhooks may come meanwhile, both runs must be as far from that look.
 * A worker lives: of a disk that nobody looks at, nothing is known.
 * A deadline changes nothing before it passes. Where one of them comes at another time, the clients of the run that was
   made must have been done before either; a clock that is set wrong must also jump over both, or over neither. Where it
@@ -22,8 +24,10 @@ from typing import Final
 import msgspec
 
 from fake_provider.faults.host import ClockSkewed
+from fake_provider.outlook import comparable_s
+from harness.course import REST_CHECK_S
 from harness.explore.attempts import Attempt, Situation
-from harness.explore.placements import Placement, Treatment, plain_treatments
+from harness.explore.placements import Placement, plain_treatments
 from scenarios.model import Scenario, Submit
 
 __all__ = ["AUDITED", "MERGED_AUDITED", "Audit", "Precedents", "Run", "without_its_task"]
@@ -88,15 +92,16 @@ class _Jump(msgspec.Struct, frozen=True):
 class Precedents:
     """The runs of one story by the situation in which their last fault struck, and what they stand for."""
 
-    def __init__(self, number: int, name: str) -> None:
+    def __init__(self, number: int, name: str, *, has_webhooks: bool) -> None:
         """Args:
         name: of the story; what is drawn for the audit depends on it alone.
         """
+        self._has_webhooks = has_webhooks
         self.followed = 0  # placements that need no run
         self.idle = 0  # placements that find nothing to strike
         self.audited = 0
         self._number = number
-        self._made: defaultdict[tuple[bytes, Treatment], list[_Precedent]] = defaultdict(list)
+        self._made: defaultdict[tuple[object, ...], list[_Precedent]] = defaultdict(list)
         self._draw = Random(f"audit of {name}")
         self._due: list[Audit] = []
         self._idle: list[tuple[Placement, ...]] = []
@@ -117,17 +122,30 @@ class Precedents:
         if isinstance(fault, ClockSkewed) and clock_jumped is not None:
             jump = _Jump(clock_jumped - struck_at, fault.ahead_s)
         made = _Precedent(situation, quiet_from - struck_at, ended - struck_at, placements, jump)
-        self._made[situation.digest, last.treatment].append(made)
+        self._made[self._key(situation, placements)].append(made)
 
     def follows(self, situation: Situation, placements: tuple[Placement, ...]) -> bool:
         """Whether a run stands for this placement. Some of those are drawn for the audit."""
-        for made in self._made.get((situation.digest, placements[-1].treatment), ()):
+        for made in self._made.get(self._key(situation, placements), ()):
             if made.holds_for(situation):
                 if not self.followed or self._draw.random() < AUDITED:
                     self._due.append(Audit(self._number, made.placements, placements))
                 self.followed += 1
                 return True
         return False
+
+    def _key(self, situation: Situation, placements: tuple[Placement, ...]) -> tuple[object, ...]:
+        """What must be the same where one placement stands for another."""
+        return situation.digest, placements[-1].treatment, self._phase(placements)
+
+    def _phase(self, placements: tuple[Placement, ...]) -> float | None:
+        """Where in the harness's second the fault strikes, if webhooks may come of themselves.
+
+        Once all is at rest the harness heals the faults, at the next of its looks: what a webhook comes upon after that
+        depends on it.
+        """
+        at = placements[-1].place.at
+        return comparable_s(at % REST_CHECK_S["simulated"]) if self._has_webhooks else None
 
     def take_for_idle(self, placements: tuple[Placement, ...]) -> None:
         """Take note that the last fault will find nothing to strike. Some of those are drawn for the audit."""

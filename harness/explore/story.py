@@ -41,7 +41,7 @@ class Story:
         self.placements = self.runs_made = self.pruned = self.not_made = 0
         self.doubts: list[str] = []
         self.broken: list[tuple[tuple[Placement, ...], Finding]] = []
-        self.precedents = Precedents(number, scenario.name)
+        self.precedents = Precedents(number, scenario.name, has_webhooks=scenario.contract.webhooks.enabled)
         self._deepest = deepest
         self._is_thorough = is_thorough
         self._prunes = prunes

@@ -104,7 +104,7 @@ def test_some_of_the_runs_that_are_not_gone_on_with_are_audited(monkeypatch: pyt
         Run((Placement(create, treatment(Endpoint.CREATE, kind, P.RECEIVED)),), struck_by(kind, P.RECEIVED))
         for kind in ("connection_reset", "server_error")
     )
-    precedents = Precedents(0, "story")
+    precedents = Precedents(0, "story", has_webhooks=False)
     precedents.merge(reset, error)
     (audit,) = precedents.due()
     assert audit.precedent[0] == reset.placements[0]

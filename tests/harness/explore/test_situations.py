@@ -63,7 +63,7 @@ def here(*ends: float, dues: tuple[float, ...] = ()) -> Situation:
 
 def precedent(situation: Situation, treated: Treatment = KILL) -> Precedents:
     """One run was made: its fault struck at 1 s, its client was done at 3 s, and it was over at 6 s."""
-    precedents = Precedents(7, "story")
+    precedents = Precedents(7, "story", has_webhooks=False)
     precedents.add(situation, at(treated, at_s=1.0), quiet_from=3.0, ended=6.0)
     return precedents
 
@@ -115,9 +115,37 @@ def test_a_deadline_that_comes_at_another_time_matters_only_while_something_is_d
 )
 def test_deadlines_that_a_wrong_clock_jumps_over_are_alike(made: Situation, other: Situation, *, follows: bool) -> None:
     """It strikes at 1 s and jumps at 1.5 s, when the answer is there; the client is done at 3 s."""
-    precedents = Precedents(7, "story")
+    precedents = Precedents(7, "story", has_webhooks=False)
     precedents.add(made, at(SKEWED, at_s=1.0), quiet_from=3.0, ended=6.0, clock_jumped=1.5)
     assert precedents.follows(other, at(SKEWED)) is follows
+
+
+@pytest.mark.parametrize(
+    ("has_webhooks", "at_s", "follows"),
+    [
+        (True, 4.25, True),
+        (True, 4.3, False),
+        (False, 4.3, True),  # nothing comes by itself while the harness has not looked yet
+    ],
+)
+def test_where_webhooks_come_one_stands_for_another_if_faults_are_healed_as_late(
+    at_s: float, *, has_webhooks: bool, follows: bool
+) -> None:
+    precedents = Precedents(7, "story", has_webhooks=has_webhooks)
+    precedents.add(here(), at(KILL, at_s=1.25), quiet_from=3.0, ended=6.0)
+    assert precedents.follows(here(), at(KILL, at_s=at_s)) is follows
+
+
+def test_there_is_no_situation_while_a_fault_is_still_to_strike() -> None:
+    """A webhook is taken, with writes of its own, before it is known to be delivered."""
+    story = find("duplicate-webhook").model_copy(update={"faults": ()})
+    root = attempt(story, build, story.seed, looks=True)
+    webhook = next(place for place in root.places if place.endpoint is Endpoint.WEBHOOK)
+    replayed = Placement(webhook, treatment(Endpoint.WEBHOOK, "webhook_replayed", CommitPoint.DELIVERED))
+    made = attempt(stage(story, (replayed,)), build, story.seed, looks=True)
+    taking = [place for place in made.places if place.at == webhook.at and place.order > webhook.order]
+    assert root.situation_at(taking[0]) is not None
+    assert made.situation_at(taking[0]) is None
 
 
 def test_the_first_of_what_is_pruned_is_audited_once() -> None:
@@ -179,7 +207,7 @@ def test_links_that_end_by_themselves_leave_no_situation() -> None:
 def test_a_request_that_is_still_under_way_when_the_run_ends_leaves_no_situation() -> None:
     """The provider will serve it, some time after the client has given it up."""
     slow = once(fault(Endpoint.RESULT, 1, "slow_answer", CommitPoint.RECEIVED))
-    assert situation(slow, Endpoint.STATUS, 1) is not None
+    assert situation(ROOT, Endpoint.RESULT, 1) is not None
     assert situation(slow, Endpoint.RESULT, 2) is None
 
 
