@@ -186,7 +186,9 @@ class NoCallAtRest(Rule):
             return
         entered = operation.recorded_states[state]
         commands = [operation.asked, *operation.cancels[-1:]]
-        spoken = any(command is not None and command.seq > entered.seq for command in commands)
+        # A command that came at that very moment may be taken up just after it.
+        since = entered.at - self.world.slack_s
+        spoken = any(each is not None and (each.seq > entered.seq or each.at >= since) for each in commands)
         if state not in FINAL and (spoken or exchange.licence is not None or operation.licence is not None):
             return
         self.judged += 1

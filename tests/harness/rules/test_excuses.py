@@ -513,6 +513,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
         ),
     ),
     (
+        "no-call-at-rest",
+        "the command came at the moment at which the deadline passed, and is taken up after that",
+        lambda s: s.create().told("reconcile", at=20).noted("observing", "result_timed_out").poll().poll(at=21),
+        lambda s: s.create().told("reconcile", at=19).noted("observing", "result_timed_out", at=20).poll().poll(at=21),
+    ),
+    (
         "rest-left-only-on-command",
         "a call was under way when the command came, and the state was reached as soon as it was given up",
         lambda s: (
