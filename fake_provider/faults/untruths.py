@@ -37,11 +37,18 @@ _CREATED = places(_E.CREATE, _P.COMMITTED)
 _CREATING = places(_E.CREATE, _P.RECEIVED)
 
 
-class _OfJobTold(Fault):
-    """What strikes where the answer tells of the job."""
+class _OfView(Fault):
+    """What strikes where the answer tells of a job."""
 
     def can_strike(self, course: Course) -> bool:
-        return course.job is not None and course.view is not None
+        return course.view is not None
+
+
+class _OfJobTold(_OfView):
+    """What strikes where that job is known to the provider."""
+
+    def can_strike(self, course: Course) -> bool:
+        return course.job is not None and super().can_strike(course)
 
 
 @fault_kind
@@ -75,7 +82,7 @@ class StateBackwards(_OfJobTold):
 
 
 @fault_kind
-class UnknownState(Fault):
+class UnknownState(_OfView):
     """A status read shows a state that is in no documentation."""
 
     strikes_at: ClassVar[Places] = _STATUS
@@ -84,7 +91,7 @@ class UnknownState(Fault):
 
     def can_strike(self, course: Course) -> bool:
         known = course.world.dialect.words(course.world.contract)
-        return course.view is not None and self.word not in {*JobState, *known}
+        return super().can_strike(course) and self.word not in {*JobState, *known}
 
     def strike(self, course: Course) -> None:
         course.show(state=self.word, result=None, error=None)
@@ -166,15 +173,12 @@ class AnotherJobShown(_OfJobTold):
 
 
 @fault_kind
-class ProviderClockSkewed(Fault):
+class ProviderClockSkewed(_OfView):
     """The times in the answer are those of a clock that is wrong, and so is its Date."""
 
     strikes_at: ClassVar[Places] = places((_E.CREATE, _E.STATUS), _P.COMMITTED)
     kind: Literal["provider_clock_skewed"] = "provider_clock_skewed"
     seconds: float = Field(3600, description="How far the clock is ahead; negative: behind.")
-
-    def can_strike(self, course: Course) -> bool:
-        return course.view is not None
 
     def strike(self, course: Course) -> None:
         view = course.the_view
@@ -262,14 +266,11 @@ class JobIdReused(Fault):
 
 
 @fault_kind
-class RelativeStatusUrl(Fault):
+class RelativeStatusUrl(_OfView):
     """The create's Location is relative, as RFC 9110 allows."""
 
     strikes_at: ClassVar[Places] = _CREATED
     kind: Literal["relative_status_url"] = "relative_status_url"
-
-    def can_strike(self, course: Course) -> bool:
-        return course.view is not None
 
     def strike(self, course: Course) -> None:
         course.alter(_relative_location)
@@ -281,14 +282,11 @@ def _relative_location(answer: Answer) -> Answer:
 
 
 @fault_kind
-class StatusUrlMoved(Fault):
+class StatusUrlMoved(_OfView):
     """The status URL has moved: a permanent redirect to another URL of the same origin, which works."""
 
     strikes_at: ClassVar[Places] = _STATUS
     kind: Literal["status_url_moved"] = "status_url_moved"
-
-    def can_strike(self, course: Course) -> bool:
-        return course.view is not None
 
     def strike(self, course: Course) -> None:
         view = course.the_view

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fake_provider.contract import CancelEffect
 from fake_provider.facts import Endpoint, Fate
-from harness.history import Claimed, Commanded, Entry
+from harness.history import Claimed, Entry
 from harness.rules.creating import NoteBeforeRequest
 from harness.rules.observing import POLLS, DeadlineClaim
 from harness.rules.registry import Needs, Rule, rule
@@ -184,124 +184,6 @@ def gave_up(world: World, operation: Operation, since: Entry) -> bool:
     return not states.isdisjoint({"human_decision_required", *over})
 
 
-@rule(id="stop-command-acted-upon", requirement="W6.3", needs=Needs.WIRE)
-class StopCommandActedUpon(Rule):
-    """A stop command leads to a cancel call once the job is known, unless the job ended first.
-
-    A command that comes while the create is unresolved is kept until then, whoever dies meanwhile. Judged where the
-    worker that was told had time to make the command durable, and where every worker was left alone for as long as
-    acting may take. One that died and does not know whether it called may say so (``cancellation_unconfirmed``).
-    """
-
-    def at_end(self) -> Iterator[Finding]:
-        if self.world.contract.cancel.effect is CancelEffect.UNSUPPORTED or self.world.ended is None:
-            return
-        for operation in self.world.operations.values():
-            known = self.world.known_job(operation)
-            if not operation.cancels or known is None or operation.decided is not None:
-                continue
-            if operation.calls.get(Endpoint.CANCEL):
-                self.judged += 1
-                continue
-            yield from self._judge(operation, *known, self.world.ended)
-
-    def _judge(self, operation: Operation, job_id: str, told: Exchange, over: Entry) -> Iterator[Finding]:
-        accepted, job = told.ended or told.sent, self.world.jobs.get(job_id)
-        for command in operation.cancels:
-            began = max(command, accepted, key=lambda entry: entry.seq)
-            if gave_up(self.world, operation, began):
-                continue
-            free_at = max(map(self.world.taken_up_at, (command, began)))
-            due = free_at + self.world.longest_wait_s + self.world.fell_behind_s(command)
-            ended_first = job is None or (job.terminal and job.moved is not None and job.moved.at <= due)
-            if ended_first or over.at <= due or not self._had_to_act(operation, command, began, free_at, due):
-                continue
-            self.judged += 1
-            if self.first_time(operation.id):
-                yield self.finding(
-                    f"{operation.id} was to be stopped {at(command)}, its job {job_id} was known {at(accepted)}, and "
-                    f"no cancel call was sent until the end {at(over)}. Keep the command, and act on it as soon as the "
-                    "job is known.",
-                    command,
-                    accepted,
-                    over,
-                )
-
-    def _had_to_act(self, operation: Operation, command: Entry, began: Entry, free_at: float, due: float) -> bool:
-        world = self.world
-        if operation.held_until > began.at:
-            return False  # it was told to wait longer than usual
-        if any(free_at < cut_at <= due for worker in world.workers.values() for cut_at in worker.cut_times):
-            return False
-        first = operation.cancels[0]  # a command that is given again is the same intent
-        if all(worker.cut_after(first.seq) is None for worker in world.workers.values()):
-            return True
-        in_time = free_at + 2 * world.time("lease_s", 2) <= began.at + world.time("cancel_deadline_s", 0)
-        return in_time and self._is_durable(command) and not self._claims(operation, "cancellation_unconfirmed")
-
-    def _is_durable(self, command: Entry) -> bool:
-        """Whether the worker that was told was left alone until the command must have been on record."""
-        if not isinstance(command.fact, Commanded):
-            return False
-        cut_at = self.world.worker(command.fact.worker).cut_after(command.seq)
-        return cut_at is None or cut_at > command.at + self.world.settle_s + self.world.slack_s
-
-    @staticmethod
-    def _claims(operation: Operation, state: str) -> bool:
-        return any(isinstance(entry.fact, Claimed) and entry.fact.state == state for entry in operation.claims.values())
-
-
-@rule(id="nothing-begun-after-a-stop", requirement="W6.3", needs=Needs.WIRE)
-class NothingBegunAfterAStop(Rule):
-    """Where there is no job when a stop command comes, none is created afterwards.
-
-    Nothing was sent yet, or an authoritative look-up has found nothing since: what is sent now is no re-send of
-    anything but new work that somebody has asked not to be done. Judged where the command, and then the look-up, left
-    the client as much time as acting may take, and where nobody was interrupted or decided otherwise.
-    """
-
-    endpoints = frozenset({Endpoint.CREATE})
-
-    def on_request(self, exchange: Exchange) -> Iterator[Finding]:
-        world, operation = self.world, self.world.operation(exchange.operation or "")
-        command = next((each for each in operation.cancels if each.seq not in world.unheard), None)
-        if command is None or operation.decided is not None or self._is_wanted_again(operation, command):
-            return
-        asked = exchange.sent
-        if exchange.previous is not None:
-            absent = operation.absent
-            looked_up = operation.calls.get(Endpoint.LOOKUP, ())
-            proof = next((each for each in looked_up if absent is not None and each.ended is absent), None)
-            if proof is None or proof.sent.seq < exchange.previous.sent.seq:
-                return  # a job may exist: it is to be found, and stopped then
-            asked = proof.sent
-        if any(worker.cut_after(command.seq) is not None for worker in world.workers.values()):
-            return
-        self.judged += 1
-        if asked.at <= world.taken_up_at(command) + world.longest_wait_s + world.fell_behind_s(command):
-            return
-        known = "nothing had been sent" if asked is exchange.sent else f"the look-up {at(asked)} found no job"
-        yield self.finding(
-            f"{sent(exchange)} begins {operation.id}, which was to be stopped {at(command)}; {known}. Send nothing "
-            "more: withdraw the operation, or ask a person.",
-            command,
-            asked,
-            exchange.sent,
-        )
-
-    @staticmethod
-    def _is_wanted_again(operation: Operation, command: Entry) -> bool:
-        """Whether the operation was submitted after it was told to stop."""
-        submits = (operation.submitted, operation.submitted_again)
-        return any(each is not None and each.seq > command.seq for each in submits)
-
-    def at_end(self) -> Iterator[Finding]:
-        for operation in self.world.operations.values():
-            known = not operation.creates() or operation.absent is not None
-            self.judged += bool(operation.cancels) and known
-        return iter(())
-
-
 @rule(id="observation-continues-after-cancel", requirement="W6.2", needs=Needs.WIRE)
 class ObservationContinuesAfterCancel(Rule):
     """After a cancel call that was accepted, not confirmed, the job is observed on.
@@ -353,10 +235,7 @@ class ObservationContinuesAfterCancel(Rule):
         """Whether a Retry-After kept the client from reading until the cancel's deadline, or nearly so."""
         world = self.world
         until = min(over.at, cancelled.at + world.time("cancel_deadline_s", 0))
-        one_try_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1)) + world.time(
-            "request_timeout_s", 1
-        )
-        return operation.held_until > max(cancelled.at, until - one_try_s)
+        return operation.held_until > max(cancelled.at, until - world.one_try_s)
 
 
 @rule(id="no-poll-after-cancel-deadline", requirement="W6.5", needs=Needs.WIRE)

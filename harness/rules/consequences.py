@@ -184,8 +184,7 @@ class FinalEventLeadsToARead(Rule):
 
     def _judge(self, name: str, left: Entry, taken: Entry, until: Entry, what: str) -> Iterator[Finding]:
         world, operation = self.world, self.world.operation(name)
-        wait_s = world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1))
-        wait_s += world.time("request_timeout_s", 1) + world.time("lease_s", 2) + 1
+        wait_s = world.one_try_s + world.time("lease_s", 2) + 1
         last = operation.last_call
         if operation.terminal_read is not None and operation.terminal_read.sent.seq < taken.seq:
             return  # a read that was under way has told the end

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from fake_provider.contract import ResultKind
 from fake_provider.facts import Endpoint
-from harness.history import Claimed, Commanded, Entry, LeaseNoted, StateRecorded, WorkerResumed
+from harness.history import Commanded, Entry, LeaseNoted, StateRecorded, WorkerResumed
 from harness.rules.local_states import WAITING_FOR_A_PERSON
+from harness.rules.reached import StateReached
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import TERMINAL_STATES, Exchange, Operation
 from harness.rules.words import answered, at, seconds, sent
@@ -278,7 +279,7 @@ class NoPollAfterResultDeadline(Rule):
             )
 
 
-class DeadlineClaim(Rule):
+class DeadlineClaim(StateReached):
     """Common to rules by which a state is reached only after a deadline has passed."""
 
     state: str
@@ -288,24 +289,15 @@ class DeadlineClaim(Rule):
         """What the deadline is counted from, at the earliest."""
         raise NotImplementedError
 
-    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.after == self.state != fact.before:
-            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
-
-    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
-        if fact.state == self.state:
-            yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
-
-    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
-        operation = self.world.operation(name)
+    def judge_state(self, entry: Entry, operation: Operation, said: str, _remote_job: str | None) -> Iterator[Finding]:
         began, deadline_s = self.began(operation), self.world.timing.get(self.deadline)
         if began is None or deadline_s is None or operation.decided is not None:
             return
         self.judged += 1
         early_s = began.at + deadline_s - entry.at - self.world.ran_ahead_s(began)
-        if early_s > self.world.slack_s and self.first_time(name):
+        if early_s > self.world.slack_s and self.first_time(operation.id):
             yield self.finding(
-                f"{said} {self.state} for {name} {at(entry)}, {seconds(early_s)} before the deadline of "
+                f"{said} {self.state} for {operation.id} {at(entry)}, {seconds(early_s)} before the deadline of "
                 f"{seconds(deadline_s)} counted "
                 f"from {at(began)[3:]}. Only the deadline's passing makes it so.",
                 began,
@@ -330,7 +322,7 @@ class TimedOutOnlyAfterDeadline(DeadlineClaim):
 
 
 @rule(id="timed-out-only-if-observed", requirement="W4.6", needs=Needs.REPORT)
-class TimedOutOnlyIfObserved(Rule):
+class TimedOutOnlyIfObserved(StateReached):
     """``result_timed_out`` is recorded or claimed only of a job that was looked at.
 
     The deadline ends the polling; it does not stand for it. The job may have ended long ago, and whoever waited for a
@@ -340,15 +332,8 @@ class TimedOutOnlyIfObserved(Rule):
 
     reaching = frozenset({"result_timed_out"})
 
-    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.before != fact.after:
-            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
-
-    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
-        yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
-
-    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
-        world, operation = self.world, self.world.operation(name)
+    def judge_state(self, entry: Entry, operation: Operation, said: str, _remote_job: str | None) -> Iterator[Finding]:
+        world = self.world
         known, began = world.known_job(operation), operation.submitted
         if (
             known is None
@@ -358,7 +343,7 @@ class TimedOutOnlyIfObserved(Rule):
             or operation.decided is not None
         ):
             return
-        if world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values()):
+        if world.anyone_interrupted:
             return
         job, told = known[0], known[1].ended
         deadline = min(began.at + world.time("result_deadline_s", math.inf), entry.at)
@@ -370,10 +355,10 @@ class TimedOutOnlyIfObserved(Rule):
             for endpoint in (Endpoint.STATUS, Endpoint.LOOKUP)
             for each in operation.calls.get(endpoint, ())[-1:]
         )
-        if not looked and self.first_time(name):
+        if not looked and self.first_time(operation.id):
             yield self.finding(
-                f"{said} result_timed_out for {name} {at(entry)}, but its job {job}, known since {at(told)[3:]}, "
-                "was never looked at. Read its status until the deadline, webhooks or not.",
+                f"{said} result_timed_out for {operation.id} {at(entry)}, but its job {job}, known since "
+                f"{at(told)[3:]}, was never looked at. Read its status until the deadline, webhooks or not.",
                 told,
                 entry,
             )

@@ -9,6 +9,7 @@ from fake_provider.contract import LookupBy, Mechanism
 from fake_provider.facts import Endpoint, Fate
 from harness.history import Claimed, Entry, StateRecorded
 from harness.rules.creating import NoteBeforeRequest
+from harness.rules.reached import StateReached
 from harness.rules.registry import Needs, Rule, rule
 from harness.rules.views import Exchange, Operation, is_ambiguous
 from harness.rules.words import answered, at, sent
@@ -141,7 +142,7 @@ USUAL_FAULTS: Final = frozenset(
 
 
 @rule(id="human-decision-only-if-stuck", requirement="W3.2", needs=Needs.REPORT)
-class HumanDecisionOnlyIfStuck(Rule):
+class HumanDecisionOnlyIfStuck(StateReached):
     """``human_decision_required`` is recorded or claimed only where the client can go no further by itself.
 
     The create deadline has passed and nobody knows of a job; or the contract offers no way, or none any more, to find
@@ -153,21 +154,12 @@ class HumanDecisionOnlyIfStuck(Rule):
 
     reaching = frozenset({"human_decision_required"})
 
-    def on_recorded(self, entry: Entry, fact: StateRecorded) -> Iterator[Finding]:
-        if fact.before != fact.after == "human_decision_required":
-            yield from self._judge(entry, fact.operation, f"{fact.worker} recorded")
-
-    def on_claimed(self, entry: Entry, fact: Claimed) -> Iterator[Finding]:
-        if fact.state == "human_decision_required":
-            yield from self._judge(entry, fact.operation, f"{fact.worker} claims")
-
-    def _judge(self, entry: Entry, name: str, said: str) -> Iterator[Finding]:
-        world, operation = self.world, self.world.operation(name)
+    def judge_state(self, entry: Entry, operation: Operation, said: str, _remote_job: str | None) -> Iterator[Finding]:
+        world = self.world
         calls = [each for calls in operation.calls.values() for each in calls]
-        interrupted = world.clocks_were_set or any(worker.cut_seqs for worker in world.workers.values())
         told = operation.cancels or operation.decided or operation.changed or operation.asked
         odd = operation.elsewhere or operation.several or len(operation.naming) > 1
-        if interrupted or told or odd or not operation.creates() or not all(map(self._is_usual, calls)):
+        if world.anyone_interrupted or told or odd or not operation.creates() or not all(map(self._is_usual, calls)):
             return
         self.judged += 1
         known = world.known_job(operation)
@@ -180,10 +172,10 @@ class HumanDecisionOnlyIfStuck(Rule):
             why = f"{sent(create)} was {answered(create)} and nothing was tried since, though there was time for {path}"
         else:
             return
-        if self.first_time(name):
+        if self.first_time(operation.id):
             yield self.finding(
-                f"{said} human_decision_required for {name} {at(entry)}, but {why}. Go on until a deadline passes "
-                "or no way is left.",
+                f"{said} human_decision_required for {operation.id} {at(entry)}, but {why}. Go on until a "
+                "deadline passes or no way is left.",
                 operation.creates()[-1].sent,
                 entry,
             )
@@ -203,7 +195,7 @@ class HumanDecisionOnlyIfStuck(Rule):
         """What the client may still try before the create deadline, if anything."""
         contract, first = self.world.contract, operation.creates()[0].sent
         deadline = self._create_deadline(operation)
-        if deadline is None or entry.at + self._one_try_s >= deadline:
+        if deadline is None or entry.at + self.world.one_try_s >= deadline:
             return None
         if (path := self._keyed_path(entry.at - first.at)) is not None:
             return path
@@ -224,17 +216,12 @@ class HumanDecisionOnlyIfStuck(Rule):
     def _keyed_path(self, age_s: float) -> str | None:
         """The re-send, if the token of the first create is known for long enough when it is so old."""
         keys = self.world.contract.idempotency
-        is_known = keys.mechanism is not Mechanism.NONE and age_s + 2 * self._one_try_s < keys.key_lifetime_s
+        is_known = keys.mechanism is not Mechanism.NONE and age_s + 2 * self.world.one_try_s < keys.key_lifetime_s
         return "a re-send with its token" if is_known else None
 
     def _create_deadline(self, operation: Operation) -> float | None:
         deadline_s = self.world.timing.get("create_deadline_s")
         return None if operation.submitted is None or deadline_s is None else operation.submitted.at + deadline_s
-
-    @property
-    def _one_try_s(self) -> float:
-        world = self.world
-        return world.time("poll_cap_s", 2) * (1 + world.time("poll_jitter", 0.1)) + world.time("request_timeout_s", 1)
 
 
 @rule(id="human-decision-is-explained", requirement="W3.3", needs=Needs.REPORT)

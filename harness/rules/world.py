@@ -179,15 +179,24 @@ class World:
         return max(0.0, *(max(self.worker(name).ahead_since(giver.sent.seq)) for name in readers))
 
     @property
+    def anyone_interrupted(self) -> bool:
+        """Whether a worker was killed, stopped or refused a write, or had its clock set, at any time so far."""
+        return self.clocks_were_set or any(worker.cut_seqs for worker in self.workers.values())
+
+    @property
+    def longest_pause_s(self) -> float:
+        """The longest wait of the back-off."""
+        return self.time("poll_cap_s", 2) * (1 + self.time("poll_jitter", 0.1))
+
+    @property
+    def one_try_s(self) -> float:
+        """How long one more try takes at the most: the wait before it, and the wait for its answer."""
+        return self.longest_pause_s + self.time("request_timeout_s", 1)
+
+    @property
     def longest_wait_s(self) -> float:
         """How long a correct client that nobody disturbs may leave an operation alone between two steps."""
-        return (
-            self.time("poll_cap_s", 2) * (1 + self.time("poll_jitter", 0.1))
-            + self.time("request_timeout_s", 1)
-            + self.time("lease_s", 2)
-            + self.contract.status.retry_after_s
-            + 1
-        )
+        return self.one_try_s + self.time("lease_s", 2) + self.contract.status.retry_after_s + 1
 
     def inline(self, job: Job) -> bool:
         """Whether the job's result comes inside its status, so that there is no result to fetch."""

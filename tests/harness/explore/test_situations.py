@@ -366,6 +366,16 @@ def test_what_is_pruned_for_its_situation_is_followed_by_the_same(monkeypatch: p
 
 
 @pytest.mark.usefixtures("few_kinds")
+def test_a_fault_that_strikes_where_nothing_was_to_be_struck_is_caught_by_the_audit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("harness.explore.attempts.chances", lambda _course: 0)
+    found = sweep(resolve(), [BRIEF], cores=1)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "strikes, though nothing was to be struck" in found.reason
+
+
+@pytest.mark.usefixtures("few_kinds")
 def test_what_is_found_with_pruning_is_what_is_found_without() -> None:
     subject = resolve("tests.broken_clients.new_token_per_retry:build")
     pruned, whole = (sweep(subject, [BRIEF], faults=2, cores=1, prune=prune) for prune in (True, False))

@@ -288,6 +288,12 @@ EXCUSED: list[tuple[str, str, Told, Told]] = [
     ),
     (
         "final-event-leads-to-a-read",
+        "a person is to decide first",
+        lambda s: heeding(s).noted("observing", "human_decision_required").ended(at=20),
+        lambda s: heeding(s).noted("observing", "observing").ended(at=20),
+    ),
+    (
+        "final-event-leads-to-a-read",
         "a read that was under way has told the end",
         lambda s: reading(s, "succeeded").ended(at=20),
         lambda s: reading(s, "running").ended(at=20),
